@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class DjangoHiloConfig(AppConfig):
+    name = "django_hilo"
+    verbose_name = _("HiLo ids")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from django_hilo import checks, lifecycle
+
+        checks.register()
+        lifecycle.arm(self)

@@ -1,0 +1,208 @@
+"""System checks of the settings and of the models together; see docs/checks.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.conf import settings as django_settings
+from django.core import checks
+from django.db import connections, models, router
+
+from django_hilo.conf import KEYS, settings
+from django_hilo.connections import database_key
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import check_node_tag, check_separator
+from django_hilo.targets import CounterField, home_of
+
+
+def register() -> None:
+    """Register the checks; called by ``AppConfig.ready()``."""
+    checks.register(check_settings, "django_hilo")
+    checks.register(check_homes, "django_hilo")
+    checks.register(check_collections, checks.Tags.models)
+    checks.register(check_hidden_tags, checks.Tags.database)
+
+
+def check_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Check the keys of ``HILO`` and their values."""
+    given = getattr(django_settings, "HILO", {})
+    if not isinstance(given, dict):
+        return [_error("HILO must be a dict.", "See README, Settings.", "E001")]
+    unknown = [
+        _error(
+            f"HILO has no key {key!r}.",
+            f"Remove it, or mend the spelling: {', '.join(sorted(KEYS))}.",
+            "E001",
+        )
+        for key in given
+        if key not in KEYS
+    ]
+    wrong = [
+        _error(f"HILO[{key!r}] is {getattr(settings, key)!r}.", f"It must be {must}.", id)
+        for key, is_right, must, id in _RULES
+        if not is_right(getattr(settings, key))
+    ]
+    return [*unknown, *wrong]
+
+
+def check_homes(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Check which databases hold the counters of which rows."""
+    if not _is_alias(settings.DATABASE) or not _are_node_tags(settings.NODE_TAG):
+        return []
+    found: list[checks.CheckMessage] = []
+    by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
+    for alias in _aliases_with_ids():
+        home = home_of(alias)
+        if home != alias and connections[home].vendor == "sqlite":
+            found.append(
+                _error(
+                    f"The counters of rows on {alias!r} would live on {home!r}, which "
+                    f"is SQLite: a rollback there could not undo what is stored here.",
+                    "Keep the counters with the rows, or on PostgreSQL or MariaDB.",
+                    "E006",
+                )
+            )
+        by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
+    for tag, homes in by_tag.items():
+        if len(homes) > 1:
+            found.append(
+                checks.Warning(
+                    f"The databases {', '.join(sorted(homes.values()))} share the node "
+                    f"tag {tag!r}, so two objects may get the same id.",
+                    hint="Give each its own, as in HILO = {'NODE_TAG': {'default': "
+                    "'A', 'other': 'B'}}, or name one home in HILO['DATABASE'].",
+                    id="django_hilo.W007",
+                )
+            )
+    return found
+
+
+def check_collections(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Warn where models that have nothing to do with each other share a counter."""
+    models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
+    implicit: set[str] = set()
+    for model in apps.get_models():
+        for field in model._meta.local_fields:
+            if isinstance(field, CounterField):
+                collection = field.collection_name.lower()
+                models_of[collection].append(model)
+                if getattr(field, "collection", None) is None:
+                    implicit.add(collection)
+    return [
+        checks.Warning(
+            f"{', '.join(model._meta.label for model in sharing)} share the collection "
+            f"{collection!r}, and so one counter.",
+            hint="Set collection= on their fields: different ones, or the same one on "
+            "all where that is meant.",
+            obj=sharing[0],
+            id="django_hilo.W008",
+        )
+        for collection, sharing in models_of.items()
+        if len(sharing) > 1 and collection in implicit
+    ]
+
+
+def check_hidden_tags(
+    app_configs: Sequence[AppConfig] | None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> list[checks.CheckMessage]:
+    """Demand different server prefixes where ids hide different node tags."""
+    from django_hilo.models import ServerPrefix
+
+    tags = settings.NODE_TAG
+    if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
+        return []
+    prefixes = {}
+    for alias in databases or ():
+        rows = ServerPrefix.objects.using(alias)
+        if ServerPrefix._meta.db_table in connections[alias].introspection.table_names():
+            row = rows.filter(node_tag=settings.node_tag(alias)).first()
+            prefixes[alias] = row.prefix if row else ""
+    if len(set(prefixes.values())) == len(prefixes):
+        return []
+    return [
+        _error(
+            f"Ids hide the node tag (HILO['SHOW_NODE_TAG']), and the server prefixes do "
+            f"not tell the nodes apart: {prefixes}.",
+            "Give each node a ServerPrefix of its own, or show the node tag.",
+            "E009",
+        )
+    ]
+
+
+def _error(message: str, hint: str, number: str) -> checks.Error:
+    return checks.Error(message, hint=hint, id=f"django_hilo.{number}")
+
+
+def _aliases_with_ids() -> list[str]:
+    with_ids = [
+        model
+        for model in apps.get_models()
+        if any(isinstance(field, CounterField) for field in model._meta.local_fields)
+    ]
+    return [
+        alias
+        for alias in connections
+        if not connections[alias].settings_dict["TEST"].get("MIRROR")
+        and any(router.allow_migrate_model(alias, model) for model in with_ids)
+    ]
+
+
+def _is_inside(check: Callable[[str], str], value: Any) -> bool:
+    try:
+        return isinstance(value, str) and check(value) == value
+    except InvalidDocumentId:
+        return False
+
+
+def _are_node_tags(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(alias in connections for alias in value) and all(
+            _are_node_tags(tag) and not isinstance(tag, dict) for tag in value.values()
+        )
+    return bool(value) and _is_inside(check_node_tag, value)
+
+
+def _is_alias(value: Any) -> bool:
+    return value is None or value in connections
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+_RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
+    (
+        "NODE_TAG",
+        _are_node_tags,
+        "1 to 4 upper-case letters, or a dict of them by database alias",
+        "E002",
+    ),
+    (
+        "SEPARATOR",
+        lambda value: _is_inside(check_separator, value),
+        "one ASCII punctuation character, none of '_', '-', '|', '$'",
+        "E003",
+    ),
+    ("DATABASE", _is_alias, "None or an alias of DATABASES", "E004"),
+    ("SHOW_NODE_TAG", lambda value: isinstance(value, bool), "True or False", "E005"),
+    ("CAPACITY", _is_count, "a whole number of at least 1", "E005"),
+    ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
+    ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
+    ("LOCK_TIMEOUT", _is_seconds, "a number of seconds over 0", "E005"),
+    ("RETRY_FOR", _is_seconds, "a number of seconds over 0", "E005"),
+]

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings as django_settings
+
+
+class Settings:
+    """The keys of ``settings.HILO``, with their defaults, read live at each use."""
+
+    # Names the counter's row and ends the ids; a text, or {alias: text}.
+    NODE_TAG: str | dict[str, str] = "A"
+    # Whether ids show the node tag.
+    SHOW_NODE_TAG: bool = True
+    # Stands between collection and number.
+    SEPARATOR: str = "/"
+    # Least numbers in a range.
+    CAPACITY: int = 32
+    # Most numbers in a range that nobody asked to be longer.
+    MAX_CAPACITY: int = 1_048_576
+    # Home database, an alias; None: the database that the row is saved to.
+    DATABASE: str | None = None
+    # Seconds that a reservation waits for the lock of the counter's row.
+    LOCK_TIMEOUT: float = 5.0
+    # Seconds that a reservation is tried again after deadlocks and lost connections.
+    RETRY_FOR: float = 15.0
+    # How far over Max the number of an explicit id may be.
+    MAX_FLOOR_JUMP: int = 1_000_000_000
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.isupper():
+            given = getattr(django_settings, "HILO", None)
+            if given and name in given:
+                return given[name]
+        return super().__getattribute__(name)
+
+    def node_tag(self, alias: str) -> str:
+        """Return the node tag of a database alias; "A" where none is given for it."""
+        tag = self.NODE_TAG
+        if isinstance(tag, dict):
+            return tag.get(alias, Settings.__dict__["NODE_TAG"])
+        return tag
+
+
+KEYS = frozenset(Settings.__annotations__)
+
+settings = Settings()

@@ -1,0 +1,222 @@
+"""On which connection the statements of a counter run.
+
+Inside a caller's transaction the counter gets a connection of its own: on the caller's,
+the row would stay locked until the caller's commit, and a rollback would give the range
+out again. SQLite has one writer at a time, and a TestCase rolls everything back: there
+the caller's connection is used, and the range is bound to its transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from django.core import mail
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo.conf import settings
+from django_hilo.exceptions import ReservationTimeout
+
+
+class DatabaseKey(NamedTuple):
+    """What tells one database from another, whatever its alias is called."""
+
+    alias: str
+    name: str
+    host: str
+    port: str
+    schema: str | None
+
+
+def database_key(alias: str) -> DatabaseKey:
+    """Return the key of the database that an alias stands for now; no I/O."""
+    connection = connections[alias]
+    options = connection.settings_dict
+    return DatabaseKey(
+        alias,
+        str(options["NAME"]),
+        str(options["HOST"]),
+        str(options["PORT"]),
+        schema_of(connection),
+    )
+
+
+def schema_of(connection: BaseDatabaseWrapper) -> str | None:
+    """Return the schema that django-tenants switched a connection to, else None."""
+    return getattr(connection, "schema_name", None)
+
+
+def is_bound(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a range reserved now would belong to the caller's transaction."""
+    if connection.vendor == "sqlite":
+        return connection.in_atomic_block or not _autocommit(connection)
+    return in_test_case(connection)
+
+
+def in_test_case(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a TestCase (or pytest-django's ``db``) will roll everything back."""
+    return any(
+        getattr(block, "_from_testcase", False) for block in connection.atomic_blocks
+    )
+
+
+def _autocommit(connection: BaseDatabaseWrapper) -> bool:
+    if connection.connection is None:
+        return bool(connection.settings_dict["AUTOCOMMIT"])
+    return connection.autocommit
+
+
+def _needs_own(connection: BaseDatabaseWrapper) -> bool:
+    # MariaDB's lock timeout is a variable of the session, not of the transaction.
+    return (
+        connection.vendor == "mysql"
+        or connection.in_atomic_block
+        or not _autocommit(connection)
+    )
+
+
+@contextmanager
+def counter_connection(alias: str, timeout: float) -> Iterator[str]:
+    """Give the alias, usable in this thread, that a counter's statements shall use.
+
+    It is the caller's alias or that of the process's own connection, for which this
+    waits up to ``timeout`` seconds, else `ReservationTimeout`.
+    """
+    connection = connections[alias]
+    if is_bound(connection) or not _needs_own(connection):
+        yield alias
+        return
+    own = _own_connection(alias)
+    with own.used_for(connection, timeout) as own_alias:
+        yield own_alias
+
+
+class OwnConnection:
+    """The one connection that this process adds to an alias, for one use at a time."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = f"{alias}:hilo"
+        self._wrapper: BaseDatabaseWrapper | None = None
+        self._opened_for: tuple[str | None, ...] | None = None
+        self._held_for_fork = False
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def used_for(
+        self, callers: BaseDatabaseWrapper, timeout: float
+    ) -> Iterator[str]:
+        if not self._lock.acquire(timeout=timeout):
+            raise ReservationTimeout(
+                f"The connection that reserves ranges on {callers.alias!r} was busy "
+                f"for {timeout:g} s. Look for a transaction that holds the row of a "
+                f"HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
+            )
+        try:
+            connections[self._alias] = self._open(callers)
+            try:
+                yield self._alias
+            finally:
+                del connections[self._alias]
+                self._close_as_due()
+        finally:
+            self._lock.release()
+
+    def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
+        key = database_key(callers.alias)
+        if self._wrapper is not None and self._opened_for != key[:-1]:
+            self._wrapper.close()
+            self._wrapper = None
+        if self._wrapper is None:
+            self._wrapper = _copy(callers)
+            self._opened_for = key[:-1]
+        if key.schema is not None and key.schema != schema_of(self._wrapper):
+            self._wrapper.set_schema(key.schema)  # type: ignore[attr-defined]
+        return self._wrapper
+
+    def _close_as_due(self) -> None:
+        if self._wrapper is None:
+            return
+        if _in_tests():
+            # A test runner cannot drop a database that a connection is open to.
+            self._wrapper.close()
+        else:
+            self._wrapper.close_if_unusable_or_obsolete()
+
+    def close_if_obsolete(self) -> None:
+        """Close the connection when ``CONN_MAX_AGE`` says so and nobody uses it."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._close_as_due()
+            finally:
+                self._lock.release()
+
+    def close_before_fork(self, timeout: float) -> None:
+        """Close the connection and keep other threads off it until the fork is done."""
+        self._held_for_fork = self._lock.acquire(timeout=timeout)
+        if self._held_for_fork and self._wrapper is not None:
+            self._wrapper.close()
+
+    def go_on_after_fork(self) -> None:
+        """Let the parent's threads use the connection again."""
+        if self._held_for_fork:
+            self._held_for_fork = False
+            self._lock.release()
+
+
+def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
+    own = callers.copy()
+    options = own.settings_dict["OPTIONS"]
+    options.pop("pool", None)  # the caller may hold the pool's last connection
+    if own.vendor == "postgresql":
+        from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+        options["isolation_level"] = IsolationLevel.READ_COMMITTED
+    elif own.vendor == "mysql":
+        options["isolation_level"] = "read committed"
+    own.settings_dict["AUTOCOMMIT"] = True
+    own.inc_thread_sharing()
+    return own
+
+
+def _in_tests() -> bool:
+    # What django.test.utils.setup_test_environment() leaves to be seen, under Django's
+    # runner and under pytest-django.
+    return hasattr(mail, "outbox")
+
+
+_own_connections: dict[str, OwnConnection] = {}
+# What a child inherited while a thread of the parent was using it. Kept, because the
+# end of the object would end the parent's session on the socket that both share.
+_inherited: list[dict[str, OwnConnection]] = []
+
+
+def _own_connection(alias: str) -> OwnConnection:
+    return _own_connections.setdefault(alias, OwnConnection(alias))
+
+
+def close_obsolete(**kwargs: object) -> None:
+    """Close what is due; a receiver of request_started and request_finished."""
+    for own in list(_own_connections.values()):
+        own.close_if_obsolete()
+
+
+def before_fork() -> None:
+    """Close the process's own connections, so that no child inherits one."""
+    for own in list(_own_connections.values()):
+        own.close_before_fork(settings.LOCK_TIMEOUT)
+
+
+def after_fork_in_parent() -> None:
+    """Let the parent reserve again."""
+    for own in list(_own_connections.values()):
+        own.go_on_after_fork()
+
+
+def after_fork_in_child() -> None:
+    """Start without connections and with new locks."""
+    global _own_connections
+    _inherited.append(_own_connections)
+    _own_connections = {}

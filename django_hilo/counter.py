@@ -1,0 +1,163 @@
+"""Change a counter's row under its lock, in a short transaction tried again as a whole.
+
+Nothing else writes the table, so every change burns the ticket of the newest range.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.db import Error, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Subquery, Value
+from django.db.models.functions import Coalesce
+
+from django_hilo.conf import settings
+from django_hilo.connections import counter_connection, is_bound
+from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
+from django_hilo.failures import Failure, classify
+from django_hilo.models import HiLoDocument, ServerPrefix
+
+logger = logging.getLogger("django_hilo")
+
+# Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
+_PAUSE = 0.003
+_PAUSE_BEFORE_RECONNECTING = 0.25
+
+# Gets the locked row and the server prefix of its node; returns the columns to write.
+Change = Callable[[HiLoDocument, str], dict[str, Any]]
+
+
+def new_ticket() -> str:
+    """Return a random mark of 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+def change_counter(
+    collection: str, node_tag: str, using: str, change: Change
+) -> tuple[HiLoDocument, str]:
+    """Lock a counter's row, write the columns that ``change`` returns, and commit.
+
+    Returns the row as written and its node's server prefix. A row that is missing is
+    made first, with Max 0.
+    """
+    bound = is_bound(connections[using])
+    give_up_at = time.monotonic() + settings.RETRY_FOR
+    while True:
+        try:
+            return _try(collection, node_tag, using, change)
+        except Error as error:
+            failure = classify(error, connections[using].vendor)
+            _raise_final(failure, error, HiLoDocument.key(collection, node_tag), using)
+            if bound or time.monotonic() > give_up_at:
+                raise ConcurrencyError(_gave_up(bound, using, error)) from error
+            logger.warning("A reservation on %r is tried again: %s", using, error)
+        reconnects = failure is Failure.RECONNECT
+        pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
+        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret, only a pause
+
+
+def _try(
+    collection: str, node_tag: str, using: str, change: Change
+) -> tuple[HiLoDocument, str]:
+    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    with counter_connection(using, longest) as db:
+        try:
+            try:
+                return _change_locked(db, collection, node_tag, change)
+            except HiLoDocument.DoesNotExist:
+                _make_row(db, collection, node_tag)
+                return _change_locked(db, collection, node_tag, change)
+        except Error as error:
+            connection = connections[db]
+            lost = classify(error, connection.vendor) is Failure.RECONNECT
+            if lost and not connection.in_atomic_block:
+                connection.close()
+            raise
+
+
+def _change_locked(
+    db: str, collection: str, node_tag: str, change: Change
+) -> tuple[HiLoDocument, str]:
+    connection = connections[db]
+    bound = is_bound(connection)
+    rows = HiLoDocument.objects.using(db)
+    key = HiLoDocument.key(collection, node_tag)
+    prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
+    with transaction.atomic(using=db):
+        if not bound:
+            _limit_lock_wait(connection)
+        locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
+        if connection.features.has_select_for_update:
+            locked = locked.select_for_update()
+        else:
+            # SQLite fails at once where a transaction reads first and writes then.
+            rows.filter(pk=key).update(ticket=new_ticket())
+        document = locked.get(pk=key)
+        prefix = document.server_prefix
+        columns = change(document, prefix)
+        if columns:
+            columns["ticket"] = new_ticket()
+            rows.filter(pk=key).update(**columns)
+            vars(document).update(columns)
+    return document, prefix
+
+
+def _make_row(db: str, collection: str, node_tag: str) -> None:
+    row = HiLoDocument(
+        id=HiLoDocument.key(collection, node_tag),
+        collection=collection.lower(),
+        node_tag=node_tag,
+    )
+    HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
+
+
+def _limit_lock_wait(connection: BaseDatabaseWrapper) -> None:
+    seconds = settings.LOCK_TIMEOUT
+    if connection.vendor == "postgresql":
+        _execute(connection, f"SET LOCAL lock_timeout = {math.ceil(seconds * 1000)}")
+    elif connection.vendor == "mysql":
+        # Whole seconds only, and on our own connection, so that no caller meets it.
+        statement = f"SET SESSION innodb_lock_wait_timeout = {math.ceil(seconds)}"
+        _execute(connection, statement)
+
+
+def _execute(connection: BaseDatabaseWrapper, statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def _raise_final(failure: Failure, error: Error, key: str, using: str) -> None:
+    if failure is Failure.LOCKED:
+        raise ReservationTimeout(
+            f"The row {key!r} of HiLoDocument on {using!r} stayed locked for "
+            f"{settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']). Find the transaction "
+            f"that holds it: it may be the one that is asking for this id."
+        ) from error
+    if failure is Failure.NO_TABLE:
+        raise HiLoError(
+            f"The tables of django_hilo are missing on {using!r}. Run: "
+            f"python manage.py migrate django_hilo --database={using}"
+        ) from error
+    if failure is Failure.OTHER:
+        raise error
+
+
+def _gave_up(bound: bool, using: str, error: Error) -> str:
+    if bound:
+        return (
+            f"No range could be reserved inside the transaction on {using!r}: {error}. "
+            f"It is not tried again, since only you can repeat your transaction; on "
+            f'SQLite, OPTIONS["transaction_mode"] = "IMMEDIATE" avoids most of these.'
+        )
+    return (
+        f"No range could be reserved on {using!r} for {settings.RETRY_FOR:g} s "
+        f"(HILO['RETRY_FOR']): {error}. No number was lost or given twice; try again "
+        f"when the database answers."
+    )

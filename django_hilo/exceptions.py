@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+
+class HiLoError(Exception):
+    """Base of all errors of django-hilo; each message says what to do."""
+
+
+class InvalidDocumentId(HiLoError, ValueError):
+    """A text, or a part of one, is outside the grammar of ids."""
+
+
+class ReservationTimeout(HiLoError):
+    """The counter stayed locked for longer than ``HILO["LOCK_TIMEOUT"]``."""
+
+
+class ConcurrencyError(HiLoError):
+    """A reservation kept failing for longer than ``HILO["RETRY_FOR"]``."""
+
+
+class CounterExhausted(HiLoError):
+    """The counter has too few numbers left under 2^63-1."""
+
+
+class RangeNotReturned(HiLoError):
+    """The counter refused the unused end of a range; the numbers are a gap."""

@@ -1,0 +1,117 @@
+"""Explicit ids: an id that no range gave must never be given by a range.
+
+The number is remembered at once and written to the counter once per transaction, after
+its commit. Where ranges are bound to the transaction, the floor is too: it is written
+inside, and rolls back with the row that made it needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from django.db import connections
+
+from django_hilo import pool, reservation
+from django_hilo.conf import settings
+from django_hilo.connections import is_bound
+from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import MAX_NUMBER, DocumentId
+from django_hilo.pool import Counter
+from django_hilo.targets import Target
+from django_hilo.transactions import Ledger
+
+logger = logging.getLogger("django_hilo")
+
+
+def check_jump(target: Target, document_id: DocumentId) -> None:
+    """Raise `HiLoError` where an explicit id is too far over Max to be meant.
+
+    Reads the counter only where the process does not know it to be high enough.
+    """
+    number = document_id.number
+    jump = settings.MAX_FLOOR_JUMP
+    counter = pool.current().counter(target.key)
+    if number <= counter.seen + jump:
+        return
+    known = reservation.read_max(
+        target.collection, target.using, node_tag=target.node_tag
+    )
+    if number > max(known, counter.seen) + jump:
+        raise HiLoError(
+            f"The id {str(document_id)!r} is {number - known} over Max of {target.collection!r} "
+            f"({known}); all ids after it would be higher still. If that is meant, "
+            f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
+        )
+
+
+def observe(target: Target, numbers: Sequence[int]) -> None:
+    """Keep all coming ranges over the numbers of explicit ids that were inserted."""
+    counter = pool.current().counter(target.key)
+    counter.drop(numbers)
+    number = max(numbers)
+    connection = connections[target.using]
+    if is_bound(connection):
+        Ledger.of(connection).drop(counter, numbers)
+        _raise_inside(target, counter, number)
+        return
+    counter.see(number)
+    if counter.is_stored(number):
+        return
+    if connection.in_atomic_block:
+        _raise_after_commit(target, counter, number)
+    else:
+        _raise_now(target, counter, number)
+
+
+def _raise_inside(target: Target, counter: Counter, number: int) -> None:
+    connection = connections[target.using]
+    ledger = Ledger.of(connection)
+    if counter.is_stored(number):
+        return
+    floor = ledger.floor(target.key)
+    if floor is None and connection.in_atomic_block:
+        floor = ledger.note_floor(target.key, 0, lambda f: counter.note_stored(f.number))
+    if floor is None:
+        _write(target, number)
+    elif number > floor.number:
+        step = floor.pace.next(0, *target.capacities)
+        floor.pace.note(step)
+        floor.number = min(number + step, MAX_NUMBER)
+        _write(target, floor.number)
+
+
+def _raise_after_commit(target: Target, counter: Counter, number: int) -> None:
+    ledger = Ledger.of(connections[target.using])
+    floor = ledger.floor(target.key)
+    if floor is None:
+        ledger.note_floor(
+            target.key,
+            number,
+            lambda floor: _raise_now(target, counter, floor.number),
+        )
+    else:
+        floor.number = max(floor.number, number)
+
+
+def _raise_now(target: Target, counter: Counter, number: int) -> None:
+    step = counter.next_floor_step(*target.capacities)
+    try:
+        counter.note_stored(_write(target, min(number + step, MAX_NUMBER)))
+    except Exception:
+        # The row is committed and stays; this process will keep clear of its number.
+        logger.warning(
+            "Max of %r on %r could not be raised to %d. Run: python manage.py "
+            "hilo_raise_max --database=%s",
+            target.collection,
+            target.using,
+            number,
+            target.using,
+            exc_info=True,
+        )
+
+
+def _write(target: Target, number: int) -> int:
+    return reservation.raise_floor(
+        target.collection, number, target.using, node_tag=target.node_tag
+    )

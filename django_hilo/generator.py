@@ -1,0 +1,260 @@
+"""Numbers and ids, out of memory while the process holds a range.
+
+A target is a collection ("orders"), a label ("shop.Order"), a model, an instance or a
+field. Manual numbers and ids are unique per counter only: whoever stores them elsewhere
+must keep them apart from those of other collections.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from itertools import chain
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from django_hilo import pool, reservation
+from django_hilo.conf import settings
+from django_hilo.connections import database_key, is_bound, schema_of
+from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
+from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
+from django_hilo.pool import Counter, Share
+from django_hilo.reservation import Reservation
+from django_hilo.targets import AnyTarget, Target, resolve
+from django_hilo.transactions import Ledger
+
+logger = logging.getLogger("django_hilo")
+
+
+def next_number(target: AnyTarget, using: str | None = None) -> int:
+    """Return the next number of a target's counter.
+
+    ``using`` is the database of the rows (``None``: the routers' choice). Raises
+    LookupError for an unknown target, and what `reserve` raises when a range is needed.
+    """
+    return _shares(resolve(target, using), 1)[0].low
+
+
+def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
+    """Return the next ``n`` numbers, for one reservation at most; n >= 1."""
+    _check_count(n)
+    shares = _shares(resolve(target, using), n)
+    return list(chain.from_iterable(_numbers(share) for share in shares))
+
+
+def next_id(
+    target: AnyTarget, using: str | None = None, *, anchor: str | None = None
+) -> str:
+    """Return the next id of a target, as ``orders/33-A``; ``anchor`` ends it."""
+    resolved = resolve(target, using)
+    end = _anchored(anchor)
+    return _ids(resolved, _shares(resolved, 1)[0])[0] + end
+
+
+def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
+    """Return the next ``n`` ids, for one reservation at most; n >= 1."""
+    _check_count(n)
+    resolved = resolve(target, using)
+    shares = _shares(resolved, n)
+    return list(chain.from_iterable(_ids(resolved, share) for share in shares))
+
+
+def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
+    """Return an endless iterator of ids, safe among threads."""
+    resolve(target, using)
+    return iter(lambda: next_id(target, using), None)
+
+
+async def anext_number(target: AnyTarget, using: str | None = None) -> int:
+    """Return the next number; leaves the event loop only when a range is needed."""
+    shares = _shares_in_memory(resolve(target, using), 1)
+    if shares:
+        return shares[0].low
+    return await sync_to_async(next_number)(target, using)
+
+
+async def anext_numbers(
+    target: AnyTarget, n: int, using: str | None = None
+) -> list[int]:
+    """Return the next ``n`` numbers, as `next_numbers`."""
+    _check_count(n)
+    shares = _shares_in_memory(resolve(target, using), n)
+    if shares:
+        return list(chain.from_iterable(_numbers(share) for share in shares))
+    return await sync_to_async(next_numbers)(target, n, using)
+
+
+async def anext_id(
+    target: AnyTarget, using: str | None = None, *, anchor: str | None = None
+) -> str:
+    """Return the next id; leaves the event loop only when a range is needed."""
+    resolved = resolve(target, using)
+    end = _anchored(anchor)
+    shares = _shares_in_memory(resolved, 1)
+    if shares:
+        return _ids(resolved, shares[0])[0] + end
+    return await sync_to_async(next_id)(target, using, anchor=anchor)
+
+
+async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
+    """Return the next ``n`` ids, as `next_ids`."""
+    _check_count(n)
+    resolved = resolve(target, using)
+    shares = _shares_in_memory(resolved, n)
+    if shares:
+        return list(chain.from_iterable(_ids(resolved, share) for share in shares))
+    return await sync_to_async(next_ids)(target, n, using)
+
+
+async def aiter_ids(
+    target: AnyTarget, using: str | None = None
+) -> AsyncIterator[str]:
+    """Yield ids without end."""
+    while True:
+        yield await anext_id(target, using)
+
+
+def return_ranges(using: str | None = None) -> int:
+    """Give back the unused end of each newest range that this process holds.
+
+    ``using`` limits it to the counters of one alias. Returns how many went back. What
+    cannot be returned is logged and stays a gap; the process may go on asking for ids.
+    """
+    returned = 0
+    failed = set()
+    for counter in pool.current().counters(using):
+        held = counter.drain()
+        database = counter.key.database
+        if held is None or database in failed or database != database_key(database.alias):
+            continue
+        try:
+            returned += _return(counter, held.reservation, held.next - 1)
+        except Exception as error:
+            failed.add(database)
+            logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
+    return returned
+
+
+async def areturn_ranges(using: str | None = None) -> int:
+    """Give back the unused ends, as `return_ranges`."""
+    return await sync_to_async(return_ranges)(using)
+
+
+def _check_count(n: int) -> None:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
+
+
+def _numbers(share: Share) -> range:
+    return range(share.low, share.high + 1)
+
+
+def _anchored(anchor: str | None) -> str:
+    return "" if anchor is None else f"${check_anchor(anchor)}"
+
+
+def _ids(target: Target, share: Share) -> list[str]:
+    source = share.reservation
+    separator = check_separator(settings.SEPARATOR)
+    start = id_start(target.collection, separator, source.server_prefix)
+    end = id_end(source.node_tag if settings.SHOW_NODE_TAG else "")
+    return [f"{start}{number}{end}" for number in _numbers(share)]
+
+
+def _shares(target: Target, count: int) -> list[Share]:
+    counter = pool.current().counter(target.key)
+    while True:
+        shares = counter.take(count)
+        if shares is None and is_bound(connections[target.using]):
+            shares = _bound_shares(target, counter, count)
+        if shares is None:
+            shares = _refill(target, counter, count)
+        if shares is not None:
+            return shares
+
+
+def _shares_in_memory(target: Target, count: int) -> list[Share] | None:
+    # The tenant's schema is known to the connection of the thread that runs sync code.
+    if schema_of(connections[target.using]) is not None:
+        return None
+    return pool.current().counter(target.key).take(count)
+
+
+def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
+    ledger = Ledger.of(connections[target.using])
+    shares = ledger.take(counter, count)
+    while shares is None:
+        reserved = _reserve(target, counter, count)
+        shares = ledger.add(counter, reserved, count)
+    return shares
+
+
+def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
+    """Reserve a range and take from it, or wait for the thread that is doing so."""
+    with counter.lock:
+        waiting_for = counter.refill
+        if waiting_for is None:
+            mine: Future[None] = Future()
+            counter.refill = mine
+    if waiting_for is not None:
+        return _wait(target, waiting_for)
+    try:
+        reserved = _reserve(target, counter, count)
+        shares = counter.add(reserved, count)
+    except BaseException as error:
+        counter.refill = None
+        mine.set_exception(error)
+        raise
+    counter.refill = None
+    mine.set_result(None)
+    return shares
+
+
+def _wait(target: Target, refill: Future[None]) -> None:
+    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    try:
+        refill.result(timeout=longest)
+    except FutureTimeout:
+        raise ReservationTimeout(
+            f"Another thread has been reserving a range of {target.collection!r} on "
+            f"{target.using!r} for {longest:g} s; look at what its database waits for."
+        ) from None
+    except HiLoError as error:
+        # Shared, so that threads in a queue do not wait for the same lock in turn.
+        raise type(error)(str(error)) from error
+    except BaseException:  # noqa: S110 - the other's own; this thread tries itself
+        pass
+
+
+def _reserve(target: Target, counter: Counter, count: int) -> Reservation:
+    capacity = counter.next_capacity(*target.capacities)
+    reserved = reservation.reserve(
+        target.collection,
+        max(capacity, count),
+        node_tag=target.node_tag,
+        needed=count,
+        above=counter.seen,
+        using=target.using,
+    )
+    counter.note_reserved(capacity)
+    return reserved
+
+
+def _return(counter: Counter, source: Reservation, last: int) -> bool:
+    try:
+        reservation.return_range(
+            source.collection,
+            source.range.high,
+            last,
+            source.ticket,
+            node_tag=source.node_tag,
+            using=counter.key.database.alias,
+        )
+    except RangeNotReturned as error:
+        logger.debug("%s", error)
+        return False
+    counter.returned(source.range.high, last)
+    return True

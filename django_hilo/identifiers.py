@@ -1,0 +1,175 @@
+"""Ids as text: ``collection separator [server prefix] number [-node tag] [$anchor]``.
+
+Each part keeps out of the next one's alphabet, so that every id has one reading only:
+the collection ends at the separator, the anchor starts at the first ``$``, the node tag
+is upper-case letters after a ``-`` at the end, and the number is the digits before it.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import NamedTuple
+
+from django_hilo.exceptions import InvalidDocumentId
+
+MAX_NUMBER = 2**63 - 1
+MAX_COLLECTION_LENGTH = 100
+MAX_SERVER_PREFIX_LENGTH = 32
+
+# "_" and "-" are letters of collections, "|" and "$" have a meaning of their own.
+SEPARATORS = frozenset(string.punctuation) - frozenset("_-|$")
+
+_COLLECTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NODE_TAG = re.compile(r"[A-Z]{1,4}")
+_SERVER_PREFIX = re.compile(r"[^\s$|\x00-\x1f\x7f]*[^\s$|\x00-\x1f\x7f0-9]")
+_BODY = re.compile(
+    r"(?P<server_prefix>(?:.*[^0-9])?)(?P<number>[0-9]+)(?:-(?P<node_tag>[A-Z]{1,4}))?",
+    re.DOTALL,
+)
+
+
+class DocumentId(NamedTuple):
+    """The parts of an id; ``str()`` composes them and refuses what `parse` would."""
+
+    collection: str
+    server_prefix: str
+    number: int
+    node_tag: str = ""
+    anchor: str | None = None
+    separator: str = "/"
+
+    def __str__(self) -> str:
+        check_collection(self.collection)
+        check_separator(self.separator)
+        check_server_prefix(self.server_prefix)
+        check_number(self.number)
+        check_node_tag(self.node_tag)
+        text = id_start(self.collection, self.separator, self.server_prefix)
+        text += str(self.number) + id_end(self.node_tag)
+        return text if self.anchor is None else f"{text}${check_anchor(self.anchor)}"
+
+
+def parse(text: str) -> DocumentId:
+    """Read an id, so that ``str(parse(text)) == text``.
+
+    Raises `InvalidDocumentId` with the reason for anything else.
+    """
+    if not isinstance(text, str):
+        raise InvalidDocumentId(
+            f"{text!r} is no id: a str is needed, not {type(text).__name__}."
+        )
+    document, dollar, anchor = text.partition("$")
+    start = _COLLECTION.match(document)
+    if start is None:
+        raise InvalidDocumentId(
+            f"{text!r} is no id: it does not start with the letter of a collection."
+        )
+    collection, separator = start[0], document[start.end() : start.end() + 1]
+    body = _BODY.fullmatch(document, start.end() + 1)
+    if not separator or body is None:
+        raise InvalidDocumentId(
+            f"{text!r} is no id: after the collection {collection!r} a separator and a "
+            f"number are needed, as in {collection}/33-A."
+        )
+    digits = body["number"]
+    if digits.startswith("0"):
+        raise InvalidDocumentId(
+            f"{text!r} is no id: its number starts with 0; numbers start at 1 and have "
+            f"no leading zeros."
+        )
+    if len(digits) > len(str(MAX_NUMBER)):
+        raise InvalidDocumentId(f"{text!r} is no id: its number is over {MAX_NUMBER}.")
+    result = DocumentId(
+        collection,
+        body["server_prefix"],
+        int(digits),
+        body["node_tag"] or "",
+        anchor if dollar else None,
+        separator,
+    )
+    try:
+        str(result)
+    except InvalidDocumentId as error:
+        raise InvalidDocumentId(f"{text!r} is no id: {error}") from None
+    return result
+
+
+def id_start(collection: str, separator: str, server_prefix: str) -> str:
+    """What stands before the number; the parts are taken as checked."""
+    return f"{collection}{separator}{server_prefix}"
+
+
+def id_end(node_tag: str) -> str:
+    """What stands after the number, before an anchor; "" for an empty tag."""
+    return f"-{node_tag}" if node_tag else ""
+
+
+def check_collection(collection: str) -> str:
+    """Return a collection that is inside the grammar, else raise `InvalidDocumentId`."""
+    if not _COLLECTION.fullmatch(collection):
+        raise InvalidDocumentId(
+            f"The collection {collection!r} must start with a letter A-Z or a-z and go "
+            f"on with letters, digits, '_' or '-'."
+        )
+    if len(collection) > MAX_COLLECTION_LENGTH:
+        raise InvalidDocumentId(
+            f"The collection {collection[:20]!r}... has {len(collection)} characters; "
+            f"{MAX_COLLECTION_LENGTH} are allowed."
+        )
+    return collection
+
+
+def check_separator(separator: str) -> str:
+    """Return a separator that is inside the grammar, else raise `InvalidDocumentId`."""
+    if separator not in SEPARATORS:
+        raise InvalidDocumentId(
+            f"The separator {separator!r} must be one ASCII punctuation character, and "
+            f"none of '_', '-', '|', '$'; '/' is the usual one."
+        )
+    return separator
+
+
+def check_server_prefix(server_prefix: str) -> str:
+    """Return a server prefix inside the grammar, else raise `InvalidDocumentId`."""
+    if server_prefix and not _SERVER_PREFIX.fullmatch(server_prefix):
+        raise InvalidDocumentId(
+            f"The server prefix {server_prefix!r} must end in a character that is no "
+            f"digit, as in 'NorthServer/', and hold no space, '$' or '|'."
+        )
+    if len(server_prefix) > MAX_SERVER_PREFIX_LENGTH:
+        raise InvalidDocumentId(
+            f"The server prefix {server_prefix!r} has {len(server_prefix)} characters; "
+            f"{MAX_SERVER_PREFIX_LENGTH} are allowed."
+        )
+    return server_prefix
+
+
+def check_number(number: int) -> int:
+    """Return a number from 1 to 2^63-1, else raise `InvalidDocumentId`."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidDocumentId(f"The number {number!r} must be an int.")
+    if not 1 <= number <= MAX_NUMBER:
+        raise InvalidDocumentId(
+            f"The number {number} must be from 1 to {MAX_NUMBER} (2^63-1)."
+        )
+    return number
+
+
+def check_node_tag(node_tag: str) -> str:
+    """Return "" or 1 to 4 upper-case letters, else raise `InvalidDocumentId`."""
+    if node_tag and not _NODE_TAG.fullmatch(node_tag):
+        raise InvalidDocumentId(
+            f"The node tag {node_tag!r} must be 1 to 4 upper-case letters A-Z."
+        )
+    return node_tag
+
+
+def check_anchor(anchor: str) -> str:
+    """Return an anchor that is a text of at least 1 character, else raise."""
+    if not isinstance(anchor, str) or not anchor or "\x00" in anchor:
+        raise InvalidDocumentId(
+            f"The anchor {anchor!r} must be a text of at least one character, "
+            f"without NUL."
+        )
+    return anchor

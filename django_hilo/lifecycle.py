@@ -1,0 +1,80 @@
+"""The ends of processes, their beginnings by fork, and the ends of requests."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from django.core.signals import request_finished, request_started
+from django.db.models.signals import post_migrate, pre_save
+
+from django_hilo import connections, generator, pool, reservation
+from django_hilo.models import HiLoDocument
+
+_armed = False
+_joined: list[ModuleType] = []
+
+
+def arm(sender: Any) -> None:
+    """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
+    global _armed
+    pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
+    post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
+    for signal in request_started, request_finished:
+        signal.connect(connections.close_obsolete, dispatch_uid="django_hilo")
+    _join_worker_pools()
+    if not _armed:
+        _armed = True
+        atexit.register(end_process)
+        os.register_at_fork(
+            before=before_fork,
+            after_in_parent=connections.after_fork_in_parent,
+            after_in_child=after_fork_in_child,
+        )
+
+
+def end_process(*args: Any, **kwargs: Any) -> None:
+    """Return the ranges of this process."""
+    generator.return_ranges()
+
+
+def before_fork() -> None:
+    """Leave a child nothing to share, and see to it that its end is noticed."""
+    _join_worker_pools()
+    connections.before_fork()
+
+
+def after_fork_in_child() -> None:
+    """Start with an empty pool, without connections, with new locks."""
+    pool.after_fork_in_child()
+    connections.after_fork_in_child()
+
+
+def forget_after_flush(using: str, **kwargs: Any) -> None:
+    """Forget the ranges of a database whose counters were flushed (post_migrate).
+
+    Django flushes between the tests of a TransactionTestCase. Only ``migrate``, which
+    leaves the counters alone, sends a plan.
+    """
+    if "plan" not in kwargs:
+        pool.current().forget(using)
+
+
+def _join_worker_pools() -> None:
+    """Hook in where children end without running ``atexit``."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and util not in _joined:
+        _joined.append(util)
+        util.register_after_fork(util, _finalize_child)
+    celery_signals = sys.modules.get("celery.signals")
+    if celery_signals is not None:
+        celery_signals.worker_process_shutdown.connect(
+            end_process, weak=False, dispatch_uid="django_hilo"
+        )
+
+
+def _finalize_child(util: Any) -> None:
+    util.Finalize(None, end_process, exitpriority=0)

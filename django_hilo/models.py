@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import (
+    MAX_COLLECTION_LENGTH,
+    MAX_SERVER_PREFIX_LENGTH,
+    check_collection,
+    check_node_tag,
+    check_server_prefix,
+)
+
+
+def _validated(check: Callable[[str], str], value: str) -> None:
+    try:
+        check(value)
+    except InvalidDocumentId as error:
+        raise ValidationError(str(error), code="invalid") from error
+
+
+def validate_collection(value: str) -> None:
+    """Raise ValidationError for a collection outside the grammar."""
+    _validated(check_collection, value)
+
+
+def validate_node_tag(value: str) -> None:
+    """Raise ValidationError for a node tag outside the grammar."""
+    _validated(check_node_tag, value)
+
+
+def validate_server_prefix(value: str) -> None:
+    """Raise ValidationError for a server prefix outside the grammar."""
+    _validated(check_server_prefix, value)
+
+
+class HiLoDocument(models.Model):
+    """The counter of one collection on one node (RavenDB's ``Raven/Hilo/orders``)."""
+
+    id = models.CharField(
+        primary_key=True, max_length=MAX_COLLECTION_LENGTH + 5, editable=False
+    )
+    collection = models.CharField(
+        _("collection"),
+        max_length=MAX_COLLECTION_LENGTH,
+        validators=[validate_collection],
+        help_text=_("In lower case: collections are compared without case."),
+    )
+    node_tag = models.CharField(
+        _("node tag"),
+        max_length=4,
+        blank=True,
+        default="",
+        validators=[validate_node_tag],
+    )
+    max = models.BigIntegerField(
+        _("Max"), default=0, help_text=_("The highest number reserved so far.")
+    )
+    floor = models.BigIntegerField(
+        _("floor"),
+        default=0,
+        help_text=_("Max must not be under it: an id with this number exists."),
+    )
+    low = models.BigIntegerField(_("low of the newest range"), default=0)
+    size = models.BigIntegerField(_("size of the newest range"), default=0)
+    reserved_at = models.DateTimeField(_("reserved at"), null=True, blank=True)
+    ticket = models.CharField(
+        _("ticket"), max_length=32, blank=True, default="", editable=False
+    )
+
+    class Meta:
+        verbose_name = _("HiLo document")
+        verbose_name_plural = _("HiLo documents")
+        ordering = ["collection", "node_tag"]
+
+    def __str__(self) -> str:
+        return self.id
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.collection = self.collection.lower()
+        self.id = self.key(self.collection, self.node_tag)
+        super().save(*args, **kwargs)
+
+    @staticmethod
+    def key(collection: str, node_tag: str) -> str:
+        """Return the primary key of a counter: ``orders/A``, ``orders/`` untagged."""
+        return f"{collection.lower()}/{node_tag}"
+
+
+class ServerPrefix(models.Model):
+    """What stands before the number in the ids of a node (RavenDB 3's server prefix)."""
+
+    node_tag = models.CharField(
+        _("node tag"),
+        primary_key=True,
+        max_length=4,
+        validators=[validate_node_tag],
+    )
+    prefix = models.CharField(
+        _("server prefix"),
+        max_length=MAX_SERVER_PREFIX_LENGTH,
+        blank=True,
+        default="",
+        validators=[validate_server_prefix],
+        help_text=_(
+            "Empty, or ends in a character that is no digit: NorthServer/ gives "
+            "orders/NorthServer/1. Holds from the next range on."
+        ),
+    )
+
+    class Meta:
+        verbose_name = _("server prefix")
+        verbose_name_plural = _("server prefixes")
+        ordering = ["node_tag"]
+
+    def __str__(self) -> str:
+        return f"{self.node_tag}: {self.prefix}"

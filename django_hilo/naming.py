@@ -1,0 +1,78 @@
+"""The default collection of a class, by RavenDB's convention.
+
+The rules are frozen: a library whose plurals improve would move a model to another
+collection, and its next ids to another counter.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LAST_WORD = re.compile(r"[A-Z]?[^A-Z]*$")
+
+_IRREGULAR = {
+    "person": "people",
+    "child": "children",
+    "man": "men",
+    "woman": "women",
+    "mouse": "mice",
+    "goose": "geese",
+    "foot": "feet",
+    "tooth": "teeth",
+    "quiz": "quizzes",
+    "fish": "fish",
+    "sheep": "sheep",
+    "deer": "deer",
+    "series": "series",
+    "species": "species",
+    "data": "data",
+    "news": "news",
+    "information": "information",
+    "equipment": "equipment",
+    "leaf": "leaves",
+    "half": "halves",
+    "shelf": "shelves",
+    "knife": "knives",
+    "life": "lives",
+    "wife": "wives",
+}
+_SUFFIXES = (
+    (re.compile(r"(?<=[^aeiou])y$"), "ies"),
+    (re.compile(r"(?<=[a-z]{2})sis$"), "ses"),
+    (re.compile(r"(s|x|z|ch|sh)$"), r"\1es"),
+    (re.compile(r"$"), "s"),
+)
+
+
+def default_collection(class_name: str) -> str:
+    """Return the collection of a class: ``Order`` orders, ``OrderLine`` OrderLines.
+
+    RavenDB's convention: the plural, in lower case unless the plural has two or more
+    upper-case letters.
+    """
+    head, last = _split_last_word(class_name)
+    plural = head + _plural(last)
+    capitals = sum("A" <= letter <= "Z" for letter in plural)
+    return plural.lower() if capitals <= 1 else plural
+
+
+def _split_last_word(class_name: str) -> tuple[str, str]:
+    if class_name.isupper():
+        return "", class_name
+    match = _LAST_WORD.search(class_name)
+    start = match.start() if match else 0
+    return class_name[:start], class_name[start:]
+
+
+def _plural(word: str) -> str:
+    lower = word.lower()
+    plural = _IRREGULAR.get(lower)
+    if plural is None:
+        for ending, replacement in _SUFFIXES:
+            plural, found = ending.subn(replacement, lower, count=1)
+            if found:
+                break
+    assert plural is not None
+    if word.isupper() and len(word) > 1:
+        return plural.upper()
+    return word[:1] + plural[1:] if plural else word

@@ -1,0 +1,242 @@
+"""The ranges that this process holds, by counter: memory only, no database.
+
+One lock per counter, held for some microseconds and never over I/O. A child of a fork
+starts with an empty pool and new locks.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from django_hilo.connections import DatabaseKey
+from django_hilo.ranges import next_capacity
+from django_hilo.reservation import Reservation
+
+
+class CounterKey(NamedTuple):
+    """Which counter, in which database."""
+
+    database: DatabaseKey
+    collection: str
+    node_tag: str
+
+
+class Share(NamedTuple):
+    """Consecutive numbers, taken out of one reserved range."""
+
+    low: int
+    high: int
+    reservation: Reservation
+
+
+class Held:
+    """What is left of a reserved range."""
+
+    __slots__ = ("next", "reservation")
+
+    def __init__(self, reservation: Reservation) -> None:
+        self.reservation = reservation
+        self.next = reservation.range.low
+
+    @property
+    def left(self) -> int:
+        return self.reservation.range.high - self.next + 1
+
+    def would_give(self, numbers: Iterable[int]) -> bool:
+        """Whether one of the numbers is among what is left."""
+        high = self.reservation.range.high
+        return any(self.next <= number <= high for number in numbers)
+
+    def take(self, count: int) -> Share:
+        """Take the next ``count`` numbers, or as many as are left."""
+        low = self.next
+        self.next += min(count, self.left)
+        return Share(low, self.next - 1, self.reservation)
+
+
+def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
+    """Take ``count`` numbers out of the first ranges, or none where fewer are left."""
+    if ranges and ranges[0].left > count:
+        return [ranges[0].take(count)]
+    if sum(held.left for held in ranges) < count:
+        return None
+    shares = []
+    while count:
+        share = ranges[0].take(count)
+        shares.append(share)
+        count -= share.high - share.low + 1
+        if not ranges[0].left:
+            ranges.popleft()
+    return shares
+
+
+class Pace:
+    """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
+
+    def __init__(self) -> None:
+        self._last_size = 0
+        self._last_at: float | None = None
+
+    def next(self, first: int, least: int, most: int) -> int:
+        """Return the next size: ``first`` where there was none, else least to most."""
+        if self._last_at is None:
+            return first
+        seconds = time.monotonic() - self._last_at
+        return next_capacity(self._last_size, seconds, least, most)
+
+    def note(self, size: int) -> None:
+        """Note that this size was fetched now."""
+        self._last_size, self._last_at = size, time.monotonic()
+
+
+class Counter:
+    """One counter as this process knows it."""
+
+    def __init__(self, key: CounterKey) -> None:
+        self.key = key
+        self.lock = threading.Lock()
+        self.refill: Future[None] | None = None
+        # The highest number known to exist or to be reserved; no range starts under it.
+        self.seen = 0
+        self._ranges: deque[Held] = deque()
+        # Up to where the row's Max is known to be.
+        self._stored = 0
+        self._reservations = Pace()
+        self._floors = Pace()
+
+    def take(self, count: int) -> list[Share] | None:
+        """Take ``count`` numbers, or none at all where fewer are left."""
+        with self.lock:
+            return take_from(self._ranges, count)
+
+    def add(self, reservation: Reservation, count: int) -> list[Share] | None:
+        """Add a committed range and take ``count`` numbers before others do."""
+        with self.lock:
+            self._hold(Held(reservation))
+            return take_from(self._ranges, count)
+
+    def promote(self, held: Held) -> None:
+        """Add what a transaction that has committed left of its range."""
+        with self.lock:
+            self._hold(held)
+
+    def _hold(self, held: Held) -> None:
+        high = held.reservation.range.high
+        self.seen = max(self.seen, high)
+        self._stored = max(self._stored, high)
+        if held.left:
+            self._ranges.append(held)
+
+    def next_capacity(self, least: int, most: int) -> int:
+        """Return the capacity of the range to reserve now."""
+        with self.lock:
+            return self._reservations.next(least, least, most)
+
+    def note_reserved(self, capacity: int) -> None:
+        """Note that a range was reserved; the next one's capacity depends on when."""
+        with self.lock:
+            self._reservations.note(capacity)
+
+    def next_floor_step(self, least: int, most: int) -> int:
+        """Return how far over an explicit number the floor is to be raised now.
+
+        The first time 0; an import that goes on pays a write per step, not per row.
+        """
+        with self.lock:
+            step = self._floors.next(0, least, most)
+            self._floors.note(step)
+            return step
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Drop the ranges that would give one of these numbers."""
+        with self.lock:
+            self._ranges = deque(
+                held for held in self._ranges if not held.would_give(numbers)
+            )
+
+    def see(self, number: int) -> None:
+        """Keep coming ranges over a number."""
+        with self.lock:
+            self.seen = max(self.seen, number)
+
+    def is_stored(self, number: int) -> bool:
+        """Whether the row's Max is known to be at least this number."""
+        return number <= self._stored
+
+    def note_stored(self, number: int) -> None:
+        """Note that the row's Max is at least this number."""
+        with self.lock:
+            self._stored = max(self._stored, number)
+
+    def drain(self) -> Held | None:
+        """Give up all ranges; return the newest, which alone can go back."""
+        with self.lock:
+            ranges, self._ranges = self._ranges, deque()
+            return max(
+                ranges, key=lambda held: held.reservation.range.high, default=None
+            )
+
+    def returned(self, high: int, last: int) -> None:
+        """Note that the numbers over ``last`` went back."""
+        with self.lock:
+            if self.seen == high:
+                self.seen = last
+            if self._stored == high:
+                self._stored = last
+
+
+class Pool:
+    """The counters of one process."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._counters: dict[CounterKey, Counter] = {}
+
+    def counter(self, key: CounterKey) -> Counter:
+        """Return the counter of a key, a new one the first time."""
+        counter = self._counters.get(key)
+        if counter is None:
+            with self._lock:
+                counter = self._counters.setdefault(key, Counter(key))
+        return counter
+
+    def counters(self, using: str | None = None) -> list[Counter]:
+        """Return all counters, or those of one alias."""
+        with self._lock:
+            return [
+                counter
+                for key, counter in self._counters.items()
+                if using in (None, key.database.alias)
+            ]
+
+    def forget(self, using: str) -> None:
+        """Drop all that is known of the counters of an alias."""
+        with self._lock:
+            self._counters = {
+                key: counter
+                for key, counter in self._counters.items()
+                if key.database.alias != using
+            }
+
+
+_pool = Pool()
+
+
+def current() -> Pool:
+    """Return this process's pool; a new one after a fork that no hook has seen."""
+    if _pool.pid != os.getpid():
+        after_fork_in_child()
+    return _pool
+
+
+def after_fork_in_child() -> None:
+    """Start with nothing of the parent's: no range, no lock."""
+    global _pool
+    _pool = Pool()

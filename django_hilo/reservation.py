@@ -1,0 +1,191 @@
+"""Reserve a range, return its unused end, raise the floor: the rules of a counter."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from django.utils import timezone
+
+from django_hilo.conf import settings
+from django_hilo.counter import change_counter, new_ticket
+from django_hilo.exceptions import CounterExhausted, RangeNotReturned
+from django_hilo.identifiers import (
+    MAX_NUMBER,
+    check_collection,
+    check_node_tag,
+    check_number,
+    check_server_prefix,
+)
+from django_hilo.models import HiLoDocument
+from django_hilo.ranges import Range
+from django_hilo.signals import range_reserved, range_returned
+
+logger = logging.getLogger("django_hilo")
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A reserved range, and what belongs to it: a return must show the ticket."""
+
+    collection: str
+    node_tag: str
+    range: Range
+    server_prefix: str
+    ticket: str
+
+
+def reserve(
+    collection: str,
+    size: int = 1,
+    *,
+    node_tag: str | None = None,
+    needed: int = 1,
+    above: int = 0,
+    using: str = DEFAULT_DB_ALIAS,
+) -> Reservation:
+    """Reserve the next ``size`` numbers of a collection on the database ``using``.
+
+    ``node_tag`` names the counter's row (``None``: the database's own tag). ``above`` is
+    the highest number that the caller knows: the range starts over it, even where Max
+    fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
+    ``size``, but not than ``needed``.
+
+    The range is committed when this returns, with one exception: inside a transaction
+    on SQLite, and in a TestCase, it holds only if that transaction commits.
+
+    Raises ValueError (size), `InvalidDocumentId`, `ReservationTimeout`,
+    `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.
+    """
+    if size < max(needed, 1):
+        raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
+    collection, node_tag = _checked(collection, node_tag, using)
+
+    def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+        check_server_prefix(prefix)
+        last = max(document.max, document.floor, above)
+        high = min(last + size, MAX_NUMBER)
+        if high - last < needed:
+            raise CounterExhausted(
+                f"The counter {document.id!r} on {using!r} is at {last}: {needed} more "
+                f"would pass 2^63-1. Give the field another collection, or lower Max "
+                f"if it was raised by mistake."
+            )
+        return {
+            "max": high,
+            "low": last + 1,
+            "size": high - last,
+            "reserved_at": timezone.now(),
+        }
+
+    document, prefix = change_counter(collection, node_tag, using, take)
+    reservation = Reservation(
+        collection,
+        node_tag,
+        Range(document.low, document.max),
+        prefix,
+        document.ticket,
+    )
+    logger.debug("Reserved on %r: %s", using, reservation)
+    range_reserved.send(HiLoDocument, using=using, reservation=reservation)
+    return reservation
+
+
+def return_range(
+    collection: str,
+    high: int,
+    last: int,
+    ticket: str,
+    *,
+    node_tag: str | None = None,
+    using: str = DEFAULT_DB_ALIAS,
+) -> int:
+    """Give back the numbers over ``last`` of the newest range; return the new Max.
+
+    ``last`` is the highest number that was used (``low - 1``: none), ``ticket`` that of
+    the reservation. Raises `RangeNotReturned` unless the ticket is the counter's,
+    ``low - 1 <= last <= high == Max``, and ``last`` is not under the floor: RavenDB's
+    rule, closed against replayed, late and forged returns.
+    """
+    collection, node_tag = _checked(collection, node_tag, using)
+
+    def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+        if not ticket or ticket != document.ticket or high != document.max:
+            raise RangeNotReturned(
+                f"The range up to {high} is not the newest of {document.id!r} on "
+                f"{using!r} any more: its unused numbers stay a gap."
+            )
+        if not max(document.low - 1, document.floor) <= last <= high:
+            raise RangeNotReturned(
+                f"{last} cannot become Max of {document.id!r} on {using!r}: its newest "
+                f"range is {document.low} to {high}, its floor {document.floor}."
+            )
+        return {"max": last, "size": last - document.low + 1}
+
+    change_counter(collection, node_tag, using, give_back)
+    logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
+    range_returned.send(
+        HiLoDocument, using=using, collection=collection, node_tag=node_tag, last=last
+    )
+    return last
+
+
+def raise_floor(
+    collection: str,
+    number: int,
+    using: str = DEFAULT_DB_ALIAS,
+    *,
+    node_tag: str | None = None,
+) -> int:
+    """Raise floor and Max to at least ``number``, and return Max; it never falls.
+
+    For a number that an existing id has and that no range gave. Raises as `reserve`.
+    """
+    collection, node_tag = _checked(collection, node_tag, using)
+    check_number(number)
+
+    def lift(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+        floor = max(document.floor, number)
+        highest = max(document.max, floor)
+        if (floor, highest) == (document.floor, document.max):
+            return {}
+        return {"floor": floor, "max": highest}
+
+    document, _ = change_counter(collection, node_tag, using, lift)
+    return document.max
+
+
+def read_max(
+    collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
+) -> int:
+    """Return the higher of Max and floor, 0 where there is no row; takes no lock."""
+    collection, node_tag = _checked(collection, node_tag, using)
+    rows = HiLoDocument.objects.using(using).filter(
+        pk=HiLoDocument.key(collection, node_tag)
+    )
+    return max(rows.values_list("max", "floor").first() or (0,))
+
+
+def guard_save(
+    sender: type[HiLoDocument],
+    instance: HiLoDocument,
+    raw: bool,
+    using: str,
+    **kwargs: object,
+) -> None:
+    """Burn the ticket at each save, and let no fixture lower a counter (pre_save)."""
+    if raw:
+        instance.collection = instance.collection.lower()
+        instance.id = HiLoDocument.key(instance.collection, instance.node_tag)
+        stored = HiLoDocument.objects.using(using).filter(pk=instance.id).first()
+        if stored is not None:
+            instance.max = max(instance.max, stored.max)
+            instance.floor = max(instance.floor, stored.floor)
+    instance.ticket = new_ticket()
+
+
+def _checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
+    tag = settings.node_tag(using) if node_tag is None else node_tag
+    return check_collection(collection).lower(), check_node_tag(tag)

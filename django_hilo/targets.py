@@ -1,0 +1,103 @@
+"""What ids are asked for: a collection, its counter, and the bounds of its ranges."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, models, router
+
+from django_hilo.conf import settings
+from django_hilo.connections import database_key
+from django_hilo.identifiers import check_collection
+from django_hilo.models import HiLoDocument
+from django_hilo.pool import CounterKey
+
+
+class CounterField:
+    """The part of a field that says which counter its values come from."""
+
+    collection_name: str
+    capacity: int | None
+    max_capacity: int | None
+
+
+class Target(NamedTuple):
+    """A counter, and how ids of it are made."""
+
+    collection: str
+    using: str
+    node_tag: str
+    field: CounterField | None = None
+
+    @property
+    def key(self) -> CounterKey:
+        """The counter's key in the pool of this process."""
+        database = database_key(self.using)
+        return CounterKey(database, self.collection.lower(), self.node_tag)
+
+    @property
+    def capacities(self) -> tuple[int, int]:
+        """The least and the most numbers in a range."""
+        least = getattr(self.field, "capacity", None) or settings.CAPACITY
+        most = getattr(self.field, "max_capacity", None) or settings.MAX_CAPACITY
+        return least, max(least, most)
+
+
+# A collection, a label such as "shop.Order", a model, an instance or a field.
+AnyTarget = str | type[models.Model] | models.Model | CounterField
+
+
+def resolve(target: AnyTarget | Target, using: str | None = None) -> Target:
+    """Return the counter that a target stands for.
+
+    ``using`` is the database of the rows; ``None`` asks the routers where the model is
+    written, and takes "default" for a bare collection. Raises LookupError for an
+    unknown label or a model without a HiLo field, `InvalidDocumentId` for a collection
+    outside the grammar.
+    """
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, str) and "." not in target:
+        alias = home_of(using or DEFAULT_DB_ALIAS)
+        return Target(check_collection(target), alias, settings.node_tag(alias))
+    field = field_of(target)
+    if using is None:
+        hints = {"instance": target} if isinstance(target, models.Model) else {}
+        using = router.db_for_write(field.model, **hints)
+    alias = home_of(using)
+    collection = check_collection(field.collection_name)
+    return Target(collection, alias, settings.node_tag(alias), field)
+
+
+def field_of(target: AnyTarget) -> Any:
+    """Return the HiLo field of a label, model or instance: the key, or the only one."""
+    if isinstance(target, CounterField):
+        return target
+    model = apps.get_model(target) if isinstance(target, str) else target
+    fields = [field for field in model._meta.fields if isinstance(field, CounterField)]
+    keys = [field for field in fields if field in model._meta.pk_fields]
+    chosen = keys or fields
+    if len(chosen) != 1:
+        raise LookupError(
+            f"{model._meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
+            f"name a collection, or a model with one."
+        )
+    return chosen[0]
+
+
+def home_of(using: str) -> str:
+    """Return the home database, which holds the counters of rows saved to ``using``.
+
+    ``HILO["DATABASE"]``, or what a router answers for HiLoDocument, or ``using``. The
+    routers are asked one by one: ``db_for_write()`` turns their silence into "default".
+    """
+    home = settings.DATABASE
+    if home is not None:
+        return home
+    for database_router in router.routers:
+        answer = getattr(database_router, "db_for_write", None)
+        chosen = answer(HiLoDocument) if answer else None
+        if chosen:
+            return str(chosen)
+    return using

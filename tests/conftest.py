@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connections
+
+from django_hilo import pool
+
+PROJECT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def new_process() -> Callable[[], None]:
+    """Stand for the start of another process: an empty memory."""
+    return pool.after_fork_in_child
+
+
+@pytest.fixture
+def python() -> Callable[..., str]:
+    """Run Python code in a process of its own, on the databases of this test."""
+
+    def run(code: str, *arguments: str, expect: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments],
+            cwd=PROJECT,
+            env=child_environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done.stdout.strip()
+
+    return run
+
+
+PREAMBLE = "import django; django.setup()\nfrom tests.records.models import *\n"
+
+
+def child_environment() -> dict[str, str]:
+    names = {alias: str(connections[alias].settings_dict["NAME"]) for alias in connections}
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "HILO_TEST_NAMES": json.dumps(names),
+    }

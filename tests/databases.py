@@ -1,0 +1,69 @@
+"""Which databases a test run uses.
+
+``HILO_TEST_DATABASE`` is sqlite, postgres or mariadb; servers come only from
+``HILO_TEST_POSTGRES`` and ``HILO_TEST_MARIADB`` (URLs), so that nobody's own server is
+touched by surprise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+ENGINES = {
+    "postgres": "django.db.backends.postgresql",
+    "mariadb": "django.db.backends.mysql",
+}
+URL_VARIABLES = {"postgres": "HILO_TEST_POSTGRES", "mariadb": "HILO_TEST_MARIADB"}
+
+CHOSEN = os.environ.get("HILO_TEST_DATABASE", "sqlite")
+
+
+def use_pymysql_without_mysqlclient() -> None:
+    """Let PyMySQL stand in where mysqlclient, which must be compiled, is missing."""
+    wanted = os.environ.get("HILO_TEST_MYSQL_DRIVER")
+    try:
+        if wanted == "pymysql":
+            raise ImportError
+        import MySQLdb  # noqa: F401
+    except ImportError:
+        import pymysql
+
+        pymysql.version_info = (2, 2, 4, "final", 0)
+        pymysql.install_as_MySQLdb()
+
+
+def settings_for(database: str, name: str) -> dict[str, Any]:
+    """Return an entry of DATABASES for one kind of database."""
+    if database == "sqlite":
+        folder = Path(tempfile.gettempdir()) / f"django-hilo-tests-{os.getuid()}"
+        folder.mkdir(exist_ok=True)
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": folder / f"{name}.sqlite3",
+            "TEST": {"NAME": folder / f"test-{name}-{os.getpid()}.sqlite3"},
+        }
+    if database == "mariadb":
+        use_pymysql_without_mysqlclient()
+    url = urlsplit(os.environ[URL_VARIABLES[database]])
+    return {
+        "ENGINE": ENGINES[database],
+        "NAME": url.path.strip("/") or name,
+        "USER": unquote(url.username or ""),
+        "PASSWORD": unquote(url.password or ""),
+        "HOST": url.hostname or "127.0.0.1",
+        "PORT": str(url.port or ""),
+        "TEST": {"NAME": f"test_{name}_{os.getpid()}"},
+        **({"OPTIONS": {"charset": "utf8mb4"}} if database == "mariadb" else {}),
+    }
+
+
+def take_names_from_environment(databases: dict[str, dict[str, Any]]) -> None:
+    """Point a child process to the test databases of its parent."""
+    names = json.loads(os.environ.get("HILO_TEST_NAMES", "{}"))
+    for alias, name in names.items():
+        databases[alias]["NAME"] = name

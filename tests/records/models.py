@@ -1,0 +1,124 @@
+"""Models in all the shapes that a HiLoField meets."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from django_hilo.fields import HiLoField
+from django_hilo.managers import HiLoManager
+
+
+class Order(models.Model):
+    id = HiLoField(primary_key=True)
+    name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()
+
+
+class OrderLine(models.Model):
+    id = HiLoField(primary_key=True)
+    order = models.ForeignKey(Order, models.CASCADE, related_name="lines")
+    quantity = models.IntegerField(default=1)
+
+    objects = HiLoManager()
+
+
+class Invoice(models.Model):
+    id = HiLoField(primary_key=True, anchor="order")
+    order = models.ForeignKey(Order, models.PROTECT)
+
+    objects = HiLoManager()
+
+
+class User(models.Model):
+    id = HiLoField(primary_key=True)
+
+    objects = HiLoManager()
+
+
+class Product(models.Model):
+    id = HiLoField(primary_key=True)
+
+    objects = HiLoManager()
+
+
+class Plain(models.Model):
+    """Without a HiLoManager."""
+
+    id = HiLoField("plain-things", primary_key=True)
+
+
+class Numbered(models.Model):
+    """With an AutoField key and a HiLo number beside it."""
+
+    number = HiLoField("numbers", unique=True, null=True)
+    note = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()
+
+
+class Base(models.Model):
+    id = HiLoField(primary_key=True)
+
+    objects = HiLoManager()
+
+    class Meta:
+        abstract = True
+
+
+class Car(Base):
+    pass
+
+
+class Truck(Base):
+    pass
+
+
+class CarProxy(Car):
+    class Meta:
+        proxy = True
+
+
+class Place(models.Model):
+    id = HiLoField(primary_key=True)
+    name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()
+
+
+class Restaurant(Place):
+    stars = models.IntegerField(default=0)
+
+
+class Bistro(Restaurant):
+    code = HiLoField("bistro-codes", unique=True)
+
+
+class Seat(models.Model):
+    pk = models.CompositePrimaryKey("place_id", "number")
+    place = models.ForeignKey(Place, models.CASCADE)
+    number = HiLoField("seats")
+
+    objects = HiLoManager()
+
+
+class PersonManager(HiLoManager):
+    def get_by_natural_key(self, email: str) -> Person:
+        return self.get(email=email)
+
+
+class Person(models.Model):
+    id = HiLoField(primary_key=True)
+    email = models.CharField(max_length=50, unique=True)
+
+    objects = PersonManager()
+
+    def natural_key(self) -> tuple[str]:
+        return (self.email,)
+
+
+class Editable(models.Model):
+    id = HiLoField("editables", primary_key=True, editable=True)
+    name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from tests.databases import CHOSEN, settings_for, take_names_from_environment
+
+DATABASES = {
+    "default": settings_for(CHOSEN, "hilo"),
+    "other": settings_for(CHOSEN, "hilo_other"),
+}
+take_names_from_environment(DATABASES)
+HILO = {"NODE_TAG": {"default": "A", "other": "B"}}
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "rest_framework",
+    "django_hilo",
+    "tests.records",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "tests.urls"
+SECRET_KEY = "tests only"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
