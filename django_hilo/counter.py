@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Subquery, Value
+from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from django_hilo.conf import settings
@@ -98,7 +98,7 @@ def _change_locked(
             locked = locked.select_for_update()
         else:
             # SQLite fails at once where a transaction reads first and writes then.
-            rows.filter(pk=key).update(ticket=new_ticket())
+            rows.filter(pk=key).update(ticket=F("ticket"))
         document = locked.get(pk=key)
         prefix = document.server_prefix
         columns = change(document, prefix)
