@@ -13,6 +13,7 @@ from django_hilo.anchors import Anchor, anchor_of
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.field_checks import check_field
 from django_hilo.identifiers import DocumentId, parse
+from django_hilo.inheritance import pass_keys_up
 from django_hilo.naming import default_collection
 from django_hilo.targets import CounterField, resolve
 
@@ -216,7 +217,7 @@ def _assign_first(field: HiLoField, save_base: Callable[..., None]) -> Any:
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
         if not (raw or force_update or update_fields):
-            _inherit_keys(self)
+            pass_keys_up(self, type(self))
             if _is_key(field) or self._state.adding:
                 field.assign_missing([self], using)
             if self._state.adding:
@@ -270,14 +271,6 @@ def _insert_fresh(field: HiLoField, save_table: Callable[..., bool]) -> Any:
         return updated
 
     return wrapper
-
-
-def _inherit_keys(instance: models.Model) -> None:
-    """Take the keys of parents from links that are set, as Django does later on."""
-    for parent, link in instance._meta.parents.items():
-        key = parent._meta.pk.attname
-        if link is not None and getattr(instance, key, None) is None:
-            setattr(instance, key, getattr(instance, link.attname))
 
 
 def _is_key(field: models.Field[Any, Any]) -> bool:

@@ -187,8 +187,9 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
     ledger = Ledger.of(connections[target.using])
     shares = ledger.take(counter, count)
     while shares is None:
-        reserved = _reserve(target, counter, count)
-        shares = ledger.add(counter, reserved, count)
+        capacity = ledger.next_capacity(counter, *target.capacities)
+        reserved = _reserve(target, counter, max(capacity, count), count)
+        shares = ledger.add(counter, reserved, capacity, count)
     return shares
 
 
@@ -202,8 +203,9 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
     if waiting_for is not None:
         return _wait(target, waiting_for)
     try:
-        reserved = _reserve(target, counter, count)
-        shares = counter.add(reserved, count)
+        capacity = counter.next_capacity(*target.capacities)
+        reserved = _reserve(target, counter, max(capacity, count), count)
+        shares = counter.add(reserved, capacity, count)
     except BaseException as error:
         counter.refill = None
         mine.set_exception(error)
@@ -229,18 +231,15 @@ def _wait(target: Target, refill: Future[None]) -> None:
         pass
 
 
-def _reserve(target: Target, counter: Counter, count: int) -> Reservation:
-    capacity = counter.next_capacity(*target.capacities)
-    reserved = reservation.reserve(
+def _reserve(target: Target, counter: Counter, size: int, needed: int) -> Reservation:
+    return reservation.reserve(
         target.collection,
-        max(capacity, count),
+        size,
         node_tag=target.node_tag,
-        needed=count,
+        needed=needed,
         above=counter.seen,
         using=target.using,
     )
-    counter.note_reserved(capacity)
-    return reserved
 
 
 def _return(counter: Counter, source: Reservation, last: int) -> bool:

@@ -8,6 +8,7 @@ from django.db import models
 
 from django_hilo import generator
 from django_hilo.fields import HiLoField
+from django_hilo.inheritance import pass_keys_down
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -46,7 +47,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         for field in _hilo_fields(self.model):
             field.assign_missing(objects, using)
         for instance in objects:
-            _link_parents(instance)
+            pass_keys_down(instance, self.model)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -77,12 +78,6 @@ class HiLoManager(models.Manager.from_queryset(HiLoQuerySet)):  # type: ignore[m
 
 def _hilo_fields(model: type[models.Model]) -> list[HiLoField]:
     return [field for field in model._meta.fields if isinstance(field, HiLoField)]
-
-
-def _link_parents(instance: models.Model) -> None:
-    for parent, link in instance._meta.parents.items():
-        if link is not None and getattr(instance, link.attname) is None:
-            setattr(instance, link.attname, getattr(instance, parent._meta.pk.attname))
 
 
 def _anchor_text(anchor: str | models.Model | None) -> str | None:

@@ -115,21 +115,24 @@ class Counter:
         with self.lock:
             return take_from(self._ranges, count)
 
-    def add(self, reservation: Reservation, count: int) -> list[Share] | None:
+    def add(
+        self, reservation: Reservation, capacity: int, count: int
+    ) -> list[Share] | None:
         """Add a committed range and take ``count`` numbers before others do."""
         with self.lock:
-            self._hold(Held(reservation))
+            self._hold(Held(reservation), capacity)
             return take_from(self._ranges, count)
 
-    def promote(self, held: Held) -> None:
+    def promote(self, held: Held, capacity: int) -> None:
         """Add what a transaction that has committed left of its range."""
         with self.lock:
-            self._hold(held)
+            self._hold(held, capacity)
 
-    def _hold(self, held: Held) -> None:
+    def _hold(self, held: Held, capacity: int) -> None:
         high = held.reservation.range.high
         self.seen = max(self.seen, high)
         self._stored = max(self._stored, high)
+        self._reservations.note(capacity)
         if held.left:
             self._ranges.append(held)
 
@@ -137,11 +140,6 @@ class Counter:
         """Return the capacity of the range to reserve now."""
         with self.lock:
             return self._reservations.next(least, least, most)
-
-    def note_reserved(self, capacity: int) -> None:
-        """Note that a range was reserved; the next one's capacity depends on when."""
-        with self.lock:
-            self._reservations.note(capacity)
 
     def next_floor_step(self, least: int, most: int) -> int:
         """Return how far over an explicit number the floor is to be raised now.

@@ -22,7 +22,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo import pool
-from django_hilo.pool import Counter, CounterKey, Held, Share, take_from
+from django_hilo.pool import Counter, CounterKey, Held, Pace, Share, take_from
 from django_hilo.reservation import Reservation
 
 
@@ -70,6 +70,7 @@ class Ledger:
         self._connection = connection
         self._pool = pool.current()
         self._ranges: dict[CounterKey, list[tuple[Bond, Held]]] = {}
+        self._paces: dict[CounterKey, tuple[Bond, Pace]] = {}
         self._floors: dict[CounterKey, Floor] = {}
         self._watch = Watch(connection)
 
@@ -88,17 +89,26 @@ class Ledger:
             entries = self._valid(counter.key)
             return take_from(deque(held for _, held in entries), count)
 
+    def next_capacity(self, counter: Counter, least: int, most: int) -> int:
+        """Return the capacity of the range to reserve now in this transaction."""
+        bond, pace = self._paces.get(counter.key, (None, None))
+        if bond is not None and pace is not None and bond.holds():
+            return pace.next(least, least, most)
+        return counter.next_capacity(least, most)
+
     def add(
-        self, counter: Counter, reservation: Reservation, count: int
+        self, counter: Counter, reservation: Reservation, capacity: int, count: int
     ) -> list[Share] | None:
         """Bind a range to the transaction, and take numbers of it."""
-        held = Held(reservation)
+        key, held, pace = counter.key, Held(reservation), Pace()
         if not self._connection.in_atomic_block:
             # Without autocommit and atomic() nothing tells of the end of a transaction.
             return [held.take(count)]
-        bond = self._watch.bond(lambda: self._promote(counter.key, held))
+        bond = self._watch.bond(lambda: self._promote(key, held, capacity))
+        pace.note(capacity)
+        self._paces[key] = bond, pace
         with counter.lock:
-            self._valid(counter.key).append((bond, held))
+            self._valid(key).append((bond, held))
         return self.take(counter, count)
 
     def _valid(self, key: CounterKey) -> list[tuple[Bond, Held]]:
@@ -108,9 +118,9 @@ class Ledger:
         ]
         return self._ranges.setdefault(key, entries)
 
-    def _promote(self, key: CounterKey, held: Held) -> None:
+    def _promote(self, key: CounterKey, held: Held, capacity: int) -> None:
         if self._pool is pool.current():
-            self._pool.counter(key).promote(held)
+            self._pool.counter(key).promote(held, capacity)
 
     def drop(self, counter: Counter, numbers: Iterable[int]) -> None:
         """Drop the ranges that would give one of these numbers."""
@@ -138,7 +148,7 @@ class Floor:
     def __init__(self, bond: Bond, number: int) -> None:
         self.bond = bond
         self.number = number
-        self.pace = pool.Pace()
+        self.pace = Pace()
 
 
 class Watch:

@@ -46,6 +46,7 @@ class Plain(models.Model):
     """Without a HiLoManager."""
 
     id = HiLoField("plain-things", primary_key=True)
+    name = models.CharField(max_length=50, default="")
 
 
 class Numbered(models.Model):

@@ -1,0 +1,175 @@
+"""CSV files whose errors name the line. Nothing in here knows of Django."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+MAX_INTEGER = 2**31 - 1
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_DECIMAL = re.compile(r"[0-9]{1,8}(\.[0-9]{1,2})?")
+
+
+class WrongValue(ValueError):
+    """What is wrong in a row."""
+
+
+class WrongFile(ValueError):
+    """Why a file cannot be read at all; ``line`` is 0 where no line is to blame."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The texts of a row by column, and the line where it starts.
+
+    The methods read one value and raise `WrongValue`. ``NULL`` and an empty text are
+    no value.
+    """
+
+    line: int
+    texts: dict[str, str]
+
+    def text(self, column: str, longest: int) -> str:
+        """Return a text, "" where there is none."""
+        text = self._given(column) or ""
+        if len(text) > longest:
+            raise WrongValue(
+                f"{column} has {len(text)} characters; {longest} are allowed"
+            )
+        if "\x00" in text:
+            raise WrongValue(f"{column} holds a NUL character")
+        return text
+
+    def required_text(self, column: str, longest: int) -> str:
+        """Return a text of at least one character."""
+        return self.text(column, longest) or self._missing(column)
+
+    def code(self, column: str) -> str:
+        """Return a code of upper-case letters and digits."""
+        text = self.required_text(column, 10)
+        # Databases differ in whether abc and ABC are the same key.
+        if not re.fullmatch("[A-Z0-9]+", text):
+            raise WrongValue(f"{column} {text!r} must be upper-case letters and digits")
+        return text
+
+    def whole(self, column: str, least: int = 1) -> int:
+        """Return a whole number that fits an integer column."""
+        text = self._given(column) or self._missing(column)
+        if not _WHOLE.fullmatch(text) or not least <= int(text) <= MAX_INTEGER:
+            raise WrongValue(
+                f"{column} {text!r} is no whole number from {least} to {MAX_INTEGER}"
+            )
+        return int(text)
+
+    def decimal(self, column: str, most: Decimal | None = None) -> Decimal:
+        """Return a number of at least 0, with at most two decimals."""
+        text = self._given(column) or self._missing(column)
+        if not _DECIMAL.fullmatch(text) or (most is not None and Decimal(text) > most):
+            raise WrongValue(
+                f"{column} {text!r} is no number from 0 to {most or 99999999} with at "
+                f"most 2 decimals"
+            )
+        return Decimal(text)
+
+    def day(self, column: str) -> date | None:
+        """Return the day of a date such as ``1996-07-04 00:00:00.000``."""
+        text = self._given(column)
+        if text is None:
+            return None
+        try:
+            return datetime.fromisoformat(text).date()
+        except ValueError:
+            raise WrongValue(
+                f"{column} {text!r} is no date such as 1996-07-04"
+            ) from None
+
+    def required_day(self, column: str) -> date:
+        """Return the day of a date that must be there."""
+        day = self.day(column)
+        if day is None:
+            self._missing(column)
+        assert day is not None
+        return day
+
+    def flag(self, column: str) -> bool:
+        """Return whether the value is 1, not 0."""
+        text = self._given(column) or self._missing(column)
+        if text not in ("0", "1"):
+            raise WrongValue(f"{column} {text!r} is neither 0 nor 1")
+        return text == "1"
+
+    def _given(self, column: str) -> str | None:
+        text = self.texts[column].strip()
+        return None if text in ("", "NULL") else text
+
+    def _missing(self, column: str) -> str:
+        raise WrongValue(f"{column} is missing")
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | tuple[int, str]]:
+    """Yield the rows of a file, and (line, message) for one of the wrong length.
+
+    Other columns than those named are allowed and dropped. Raises `WrongFile`.
+    """
+    reader = csv.DictReader(io.StringIO(_text_of(path), newline=""), strict=True)
+    try:
+        _check_header(reader.fieldnames, columns)
+        for values in reader:
+            yield _row(reader, values, columns)
+    except csv.Error as error:
+        raise WrongFile(f"is not CSV: {error}", reader.line_num) from None
+
+
+def _text_of(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise WrongFile("the file is missing") from None
+    except OSError as error:
+        raise WrongFile(f"cannot be read: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WrongFile("is not UTF-8; save the file as UTF-8", line) from None
+
+
+def _check_header(header: Sequence[str] | None, columns: Sequence[str]) -> None:
+    if not header:
+        raise WrongFile("the file is empty; its first line must name the columns")
+    missing = [column for column in columns if column not in header]
+    if missing:
+        raise WrongFile(
+            f"the header names no column {', '.join(missing)}; it must name "
+            f"{', '.join(columns)}",
+            1,
+        )
+    twice = [column for column in columns if header.count(column) > 1]
+    if twice:
+        raise WrongFile(f"the header names {', '.join(twice)} twice", 1)
+
+
+def _row(
+    reader: csv.DictReader[str], values: dict[str | None, object], columns: Sequence[str]
+) -> Row | tuple[int, str]:
+    header = reader.fieldnames or ()
+    extra = values.pop(None, [])
+    texts = [value for value in values.values() if isinstance(value, str)]
+    assert isinstance(extra, list)
+    # A quoted value may hold line ends; the row is said to be where it starts.
+    line = reader.line_num - sum(text.count("\n") for text in [*texts, *extra])
+    if extra or len(texts) < len(header):
+        count = len(texts) + len(extra)
+        return line, f"has {count} values; the header names {len(header)} columns"
+    return Row(line, {column: str(values[column]) for column in columns})

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import MAX_NUMBER, SEPARATORS, DocumentId, parse
+
+collections = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,20}", fullmatch=True)
+node_tags = st.from_regex(r"([A-Z]{1,4})?", fullmatch=True)
+server_prefixes = st.one_of(
+    st.just(""),
+    st.from_regex(r"[^\s$|\x00-\x1f\x7f]{0,12}[^\s$|\x00-\x1f\x7f0-9]", fullmatch=True),
+    st.sampled_from(["NorthServer/", "4,", "1-A", "x-", "7-B/"]),
+)
+anchors = st.one_of(
+    st.none(),
+    st.text(st.characters(exclude_characters="\x00"), min_size=1),
+    st.sampled_from(["orders/33-A", "$", "a$b", "\n", "x-A"]),
+)
+document_ids = st.builds(
+    DocumentId,
+    collections,
+    server_prefixes,
+    st.integers(1, MAX_NUMBER),
+    node_tags,
+    anchors,
+    st.sampled_from(sorted(SEPARATORS)),
+)
+
+
+@given(document_ids)
+@example(DocumentId("orders", "", 33, "A"))
+@example(DocumentId("orders", "NorthServer/", 1))
+@example(DocumentId("orders", "7-A", 1, "B", "$"))
+def test_parts_survive_the_text(document_id):
+    assert parse(str(document_id)) == document_id
+
+
+@given(st.one_of(st.text(), document_ids.map(str), st.from_regex(r"[a-z]+/\d+(-[A-Z])?")))
+@example("orders/33-A")
+@example("orders/9223372036854775808")
+@example("orders/033-A")
+@example("orders/٣")
+@example("orders/x3y/4-ABCDE")
+def test_a_text_survives_the_parts_or_is_refused(text):
+    try:
+        document_id = parse(text)
+    except InvalidDocumentId as error:
+        assert str(error)
+    else:
+        assert str(document_id) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("orders/33-A", ("orders", "", 33, "A", None, "/")),
+        ("orders/NorthServer/1", ("orders", "NorthServer/", 1, "", None, "/")),
+        ("orders/NorthServer/1-A", ("orders", "NorthServer/", 1, "A", None, "/")),
+        ("users/4,1", ("users", "4,", 1, "", None, "/")),
+        ("invoices/7-A$orders/33-A", ("invoices", "", 7, "A", "orders/33-A", "/")),
+        ("a/1$x$y", ("a", "", 1, "", "x$y", "/")),
+        ("OrderLines:9", ("OrderLines", "", 9, "", None, ":")),
+        ("order-lines_2/5-EU", ("order-lines_2", "", 5, "EU", None, "/")),
+        (f"a/{MAX_NUMBER}", ("a", "", MAX_NUMBER, "", None, "/")),
+    ],
+)
+def test_examples(text, parts):
+    assert tuple(parse(text)) == parts
+    assert str(DocumentId(*parts)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "does not start with the letter"),
+        ("1/2", "does not start with the letter"),
+        ("orders", "a separator and a number"),
+        ("orders/", "a separator and a number"),
+        ("orders|1", "must be one ASCII punctuation"),
+        ("orders/A", "a separator and a number"),
+        ("orders/1-a", "a separator and a number"),
+        ("orders/1-ABCDE", "a separator and a number"),
+        ("orders/1-A ", "a separator and a number"),
+        ("orders/0", "starts with 0"),
+        ("orders/007", "starts with 0"),
+        (f"orders/{MAX_NUMBER + 1}", "must be from 1 to"),
+        ("orders/" + "9" * 5000, "is over"),
+        ("orders/1$", "anchor '' must be"),
+        ("orders/1$\x00", "without NUL"),
+        ("orders/a b/1", "server prefix"),
+        ("orders/" + "x" * 33 + "1", "32 are allowed"),
+        ("o" * 101 + "/1", "100 are allowed"),
+        ("Ünits/1", "does not start with the letter"),
+        (None, "a str is needed"),
+        (33, "a str is needed"),
+    ],
+)
+def test_what_is_no_id_is_refused_with_the_reason(text, reason):
+    with pytest.raises(InvalidDocumentId, match=re.escape(reason)):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        (("1x", "", 1), "collection '1x' must start"),
+        (("x\n", "", 1), "must start with a letter"),
+        (("orders", "3", 1), "server prefix '3' must end"),
+        (("orders", "a$b", 1), "server prefix"),
+        (("orders", "", 0), "number 0 must be from 1"),
+        (("orders", "", True), "must be an int"),
+        (("orders", "", "7"), "must be an int"),
+        (("orders", "", 1, "a"), "node tag 'a'"),
+        (("orders", "", 1, "A\n"), "node tag"),
+        (("orders", "", 1, "A", ""), "anchor ''"),
+        (("orders", "", 1, "A", 5), "anchor 5"),
+        (("orders", "", 1, "A", None, "_"), "separator '_'"),
+        (("orders", "", 1, "A", None, "//"), "separator '//'"),
+        (("orders", "", 1, "A", None, ""), "separator ''"),
+    ],
+)
+def test_parts_outside_the_grammar_compose_to_nothing(parts, reason):
+    with pytest.raises(InvalidDocumentId, match=re.escape(reason)):
+        str(DocumentId(*parts))
+
+
+def test_an_invalid_id_is_a_value_error():
+    with pytest.raises(ValueError):
+        parse("x")

@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import pytest
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo import counter
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    CounterExhausted,
+    HiLoError,
+    InvalidDocumentId,
+    RangeNotReturned,
+)
+from django_hilo.generator import next_id, next_ids, next_number, return_ranges
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.ranges import Range
+from django_hilo.reservation import read_max, reserve, return_range
+from django_hilo.signals import range_returned
+from tests.databases import CHOSEN
+from tests.records.models import Order, User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def row(collection: str = "orders") -> HiLoDocument:
+    return HiLoDocument.objects.get(collection=collection, node_tag="A")
+
+
+class TestReserve:
+    def test_ranges_follow_each_other(self):
+        first, second = reserve("orders", 10), reserve("Orders", 5)
+        assert (first.range, second.range) == (Range(1, 10), Range(11, 15))
+        assert first.ticket != second.ticket
+        stored = row()
+        assert stored.pk == "orders/A"
+        assert (stored.max, stored.low, stored.size) == (15, 11, 5)
+        assert stored.ticket == second.ticket
+        assert stored.reserved_at is not None
+
+    def test_each_node_has_a_counter_of_its_own(self):
+        assert reserve("orders", 10, node_tag="B").range == Range(1, 10)
+        assert reserve("orders", 10, node_tag="").range == Range(1, 10)
+        assert set(HiLoDocument.objects.values_list("pk", flat=True)) == {
+            "orders/B",
+            "orders/",
+        }
+
+    def test_it_starts_over_what_the_caller_knows(self):
+        assert reserve("orders", 10, above=100).range == Range(101, 110)
+
+    def test_the_prefix_is_read_in_the_same_request_as_the_counter(self):
+        ServerPrefix.objects.create(node_tag="A", prefix="North/")
+        reserve("orders")
+        with CaptureQueriesContext(connections["default"]) as queries:
+            if CHOSEN == "mariadb":
+                connection.set_autocommit(True)
+                queries_of_own = watch_own_connection()
+            reservation = reserve("orders")
+        sql = [query["sql"] for query in queries.captured_queries]
+        if CHOSEN == "mariadb":
+            sql = queries_of_own
+        reads = [text for text in sql if text.startswith("SELECT")]
+        assert reservation.server_prefix == "North/"
+        assert len(reads) == 1
+        assert "hilodocument" in reads[0] and "serverprefix" in reads[0]
+
+    def test_a_new_prefix_holds_from_the_next_range_on(self):
+        first = next_id(Order)
+        ServerPrefix.objects.create(node_tag="A", prefix="North/")
+        assert (first, next_id(Order)) == ("orders/1-A", "orders/2-A")
+        next_ids(Order, 30)
+        assert next_id(Order) == "orders/North/33-A"
+
+    def test_a_prefix_that_sql_spoilt(self):
+        ServerPrefix.objects.create(node_tag="A", prefix="7")
+        with pytest.raises(InvalidDocumentId, match="server prefix '7'"):
+            next_id(Order)
+        assert read_max("orders") == 0
+
+    @pytest.mark.parametrize("size", [0, -1])
+    def test_sizes_out_of_bounds(self, size):
+        with pytest.raises(ValueError, match=f"not {size}"):
+            reserve("orders", size)
+
+    def test_collections_and_tags_outside_the_grammar(self):
+        with pytest.raises(InvalidDocumentId, match="'1x' must start"):
+            reserve("1x")
+        with pytest.raises(InvalidDocumentId, match="node tag 'toolong'"):
+            reserve("orders", node_tag="toolong")
+        assert not HiLoDocument.objects.exists()
+
+
+class TestExhaustion:
+    def test_the_last_numbers_are_given(self):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=MAX_NUMBER - 3)
+        assert [next_number(Order) for _ in range(3)] == [
+            MAX_NUMBER - 2,
+            MAX_NUMBER - 1,
+            MAX_NUMBER,
+        ]
+        with pytest.raises(CounterExhausted, match="would pass 2"):
+            next_number(Order)
+
+    def test_a_demand_that_cannot_be_met_takes_nothing(self):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=MAX_NUMBER - 3)
+        with pytest.raises(CounterExhausted, match="another collection"):
+            next_ids(Order, 4)
+        assert read_max("orders") == MAX_NUMBER - 3
+        with pytest.raises(CounterExhausted):
+            next_ids(Order, 10**30)
+
+
+class TestReturn:
+    def test_rules(self):
+        reservation = reserve("orders", 32)
+        ticket = reservation.ticket
+        for high, last, shown in [
+            (32, 10, "forged"),
+            (32, 10, ""),
+            (31, 10, ticket),
+            (32, -1, ticket),
+            (32, 33, ticket),
+        ]:
+            with pytest.raises(RangeNotReturned):
+                return_range("orders", high, last, shown)
+        assert row().max == 32
+        assert return_range("orders", 32, 10, ticket) == 10
+        assert (row().max, row().size) == (10, 10)
+
+    def test_replays(self):
+        """RavenDB's hole: the second delivery of a return hands a range out twice."""
+        reserve("orders", 32)
+        mine = reserve("orders", 64)
+        return_range("orders", 96, 64, mine.ticket)
+        others = reserve("orders", 32)
+        assert others.range == Range(65, 96)
+        with pytest.raises(RangeNotReturned):
+            return_range("orders", 96, 64, mine.ticket)
+        assert reserve("orders", 32).range == Range(97, 128)
+
+    def test_a_range_that_is_not_the_newest(self):
+        mine = reserve("orders", 32)
+        reserve("orders", 32)
+        with pytest.raises(RangeNotReturned, match="not the newest"):
+            return_range("orders", 32, 5, mine.ticket)
+
+    def test_a_whole_range(self):
+        mine = reserve("orders", 32)
+        assert return_range("orders", 32, 0, mine.ticket) == 0
+        assert reserve("orders", 32).range == Range(1, 32)
+
+    def test_a_save_burns_the_ticket(self):
+        mine = reserve("orders", 32)
+        row().save()
+        with pytest.raises(RangeNotReturned):
+            return_range("orders", 32, 5, mine.ticket)
+
+    def test_return_ranges(self):
+        seen = []
+
+        def receive(collection, node_tag, last, using, **kwargs):
+            seen.append((collection, node_tag, last, using))
+
+        range_returned.connect(receive)
+        next_id(Order)
+        next_ids(User, 5)
+        assert return_ranges("other") == 0
+        assert return_ranges() == 2
+        assert return_ranges() == 0
+        range_returned.disconnect(receive)
+        assert sorted(seen) == [("orders", "A", 1, "default"), ("users", "A", 5, "default")]
+        assert next_id(Order) == "orders/2-A"
+
+    def test_return_ranges_after_an_operator_changed_the_counter(self, caplog):
+        next_id(Order)
+        HiLoDocument.objects.update(max=1000, ticket="")
+        assert return_ranges() == 0
+        assert next_id(Order) == "orders/1001-A"
+
+    def test_return_ranges_never_raises(self, monkeypatch, caplog):
+        next_id(Order)
+        next_id(User)
+
+        def fail(*args, **kwargs):
+            raise ConcurrencyError("the database is away")
+
+        monkeypatch.setattr("django_hilo.reservation.change_counter", fail)
+        assert return_ranges() == 0
+        assert caplog.text.count("the database is away") == 1
+
+
+class TestFallenCounters:
+    def test_a_row_that_was_lowered(self):
+        mine = {next_number(Order) for _ in range(10)}
+        HiLoDocument.objects.update(max=0)
+        assert not mine & {next_number(Order) for _ in range(200)}
+
+    def test_a_table_that_was_truncated(self):
+        mine = {next_number(Order) for _ in range(10)}
+        HiLoDocument.objects.all().delete()
+        assert not mine & {next_number(Order) for _ in range(200)}
+        assert row().max >= 200
+
+    def test_a_max_under_its_floor(self):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=5, floor=50)
+        assert next_number(Order) == 51
+
+
+class TestMissingTables:
+    def test_the_error_names_the_command(self):
+        with connection.schema_editor() as editor:
+            editor.delete_model(HiLoDocument)
+        try:
+            with pytest.raises(HiLoError, match=r"migrate django_hilo --database=default"):
+                next_number(Order)
+        finally:
+            with connection.schema_editor() as editor:
+                editor.create_model(HiLoDocument)
+        assert next_number(Order) == 1
+
+
+class TestRetries:
+    def test_a_passing_failure_is_tried_again_as_a_whole(self, monkeypatch):
+        failures = [deadlock(), deadlock()]
+        attempt = counter._change_locked
+
+        def fail_twice(*args):
+            if failures:
+                attempt(*args)
+                raise failures.pop()
+            return attempt(*args)
+
+        monkeypatch.setattr(counter, "_change_locked", fail_twice)
+        assert next_number(Order) == 65, "what may have been committed is burnt"
+
+    def test_it_gives_up_in_time(self, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
+
+        def fail(*args):
+            raise deadlock()
+
+        monkeypatch.setattr(counter, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
+            next_number(Order)
+        monkeypatch.undo()
+        assert next_number(Order) == 1
+
+    def test_other_errors_pass_through(self, monkeypatch):
+        from django.db import DataError
+
+        def fail(*args):
+            raise DataError("no")
+
+        monkeypatch.setattr(counter, "_change_locked", fail)
+        with pytest.raises(DataError):
+            next_number(Order)
+
+
+def deadlock() -> Exception:
+    """Return the error of this database that means "try again"."""
+    import sqlite3
+
+    from django.db import OperationalError
+
+    error = OperationalError("try again")
+    if CHOSEN == "sqlite":
+        error.__cause__ = sqlite3.OperationalError("database is locked")
+        error.__cause__.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    elif CHOSEN == "mariadb":
+        error.__cause__ = Exception(1213, "Deadlock found")
+    else:
+        from psycopg.errors import DeadlockDetected
+
+        error.__cause__ = DeadlockDetected()
+    return error
+
+
+def watch_own_connection() -> list[str]:
+    from django_hilo import connections as module
+
+    seen: list[str] = []
+
+    def note(execute, sql, params, many, context):
+        seen.append(sql)
+        return execute(sql, params, many, context)
+
+    wrapper = module._own_connections["default"]._wrapper
+    wrapper.execute_wrappers.append(note)
+    return seen
