@@ -190,6 +190,7 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
         capacity = ledger.next_capacity(counter, *target.capacities)
         reserved = _reserve(target, counter, max(capacity, count), count)
         shares = ledger.add(counter, reserved, capacity, count)
+        reservation.announce(reserved, target.using)
     return shares
 
 
@@ -212,6 +213,7 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
         raise
     counter.refill = None
     mine.set_result(None)
+    reservation.announce(reserved, target.using)
     return shares
 
 
@@ -232,7 +234,7 @@ def _wait(target: Target, refill: Future[None]) -> None:
 
 
 def _reserve(target: Target, counter: Counter, size: int, needed: int) -> Reservation:
-    return reservation.reserve(
+    return reservation.reserve_range(
         target.collection,
         size,
         node_tag=target.node_tag,

@@ -59,6 +59,24 @@ def reserve(
     Raises ValueError (size), `InvalidDocumentId`, `ReservationTimeout`,
     `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.
     """
+    return announce(
+        reserve_range(
+            collection, size, node_tag=node_tag, needed=needed, above=above, using=using
+        ),
+        using,
+    )
+
+
+def reserve_range(
+    collection: str,
+    size: int,
+    *,
+    node_tag: str | None,
+    needed: int,
+    above: int,
+    using: str,
+) -> Reservation:
+    """Reserve as `reserve`, for a caller that announces the range when it holds it."""
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
     collection, node_tag = _checked(collection, node_tag, using)
@@ -81,13 +99,12 @@ def reserve(
         }
 
     document, prefix = change_counter(collection, node_tag, using, take)
-    reservation = Reservation(
-        collection,
-        node_tag,
-        Range(document.low, document.max),
-        prefix,
-        document.ticket,
-    )
+    numbers = Range(document.low, document.max)
+    return Reservation(collection, node_tag, numbers, prefix, document.ticket)
+
+
+def announce(reservation: Reservation, using: str) -> Reservation:
+    """Log a reservation, send `range_reserved`, and return it."""
     logger.debug("Reserved on %r: %s", using, reservation)
     range_reserved.send(HiLoDocument, using=using, reservation=reservation)
     return reservation

@@ -61,9 +61,9 @@ def from_url(url: str) -> dict[str, Any]:
 
 def _use_pymysql_without_mysqlclient() -> None:
     try:
-        import MySQLdb  # noqa: F401
+        import MySQLdb  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        import pymysql
+        import pymysql  # type: ignore[import-untyped]
 
         # Django asks mysqlclient for its version; PyMySQL must claim one.
         pymysql.version_info = (2, 2, 4, "final", 0)

@@ -26,6 +26,10 @@ sqlite_only = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's bound rang
 servers_only = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
 
 
+# Renamed in Django 6.1.
+make_savepoint = getattr(transaction, "savepoint_create", transaction.savepoint)
+
+
 class Undo(Exception):
     pass
 
@@ -111,7 +115,7 @@ class TestRollbacks:
 
     def test_a_savepoint_of_the_low_level_api(self):
         with transaction.atomic():
-            savepoint = transaction.savepoint()
+            savepoint = make_savepoint()
             next_number(Order)
             transaction.savepoint_rollback(savepoint)
             kept = {next_number(Order) for _ in range(3)}
@@ -123,7 +127,7 @@ class TestRollbacks:
     def test_a_savepoint_younger_than_the_range_leaves_the_range(self):
         with transaction.atomic():
             first = next_number(Order)
-            savepoint = transaction.savepoint()
+            savepoint = make_savepoint()
             second = next_number(Order)
             transaction.savepoint_rollback(savepoint)
             third = next_number(Order)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import NoReturn
 
 MAX_INTEGER = 2**31 - 1
 
@@ -17,11 +18,11 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9]{1,8}(\.[0-9]{1,2})?")
 
 
-class WrongValue(ValueError):
+class WrongValueError(ValueError):
     """What is wrong in a row."""
 
 
-class WrongFile(ValueError):
+class WrongFileError(ValueError):
     """Why a file cannot be read at all; ``line`` is 0 where no line is to blame."""
 
     def __init__(self, message: str, line: int = 0) -> None:
@@ -33,8 +34,8 @@ class WrongFile(ValueError):
 class Row:
     """The texts of a row by column, and the line where it starts.
 
-    The methods read one value and raise `WrongValue`. ``NULL`` and an empty text are
-    no value.
+    The methods read one value and raise `WrongValueError`. ``NULL`` and an empty text
+    are no value.
     """
 
     line: int
@@ -44,11 +45,11 @@ class Row:
         """Return a text, "" where there is none."""
         text = self._given(column) or ""
         if len(text) > longest:
-            raise WrongValue(
+            raise WrongValueError(
                 f"{column} has {len(text)} characters; {longest} are allowed"
             )
         if "\x00" in text:
-            raise WrongValue(f"{column} holds a NUL character")
+            raise WrongValueError(f"{column} holds a NUL character")
         return text
 
     def required_text(self, column: str, longest: int) -> str:
@@ -60,14 +61,16 @@ class Row:
         text = self.required_text(column, 10)
         # Databases differ in whether abc and ABC are the same key.
         if not re.fullmatch("[A-Z0-9]+", text):
-            raise WrongValue(f"{column} {text!r} must be upper-case letters and digits")
+            raise WrongValueError(
+                f"{column} {text!r} must be upper-case letters and digits"
+            )
         return text
 
     def whole(self, column: str, least: int = 1) -> int:
         """Return a whole number that fits an integer column."""
         text = self._given(column) or self._missing(column)
         if not _WHOLE.fullmatch(text) or not least <= int(text) <= MAX_INTEGER:
-            raise WrongValue(
+            raise WrongValueError(
                 f"{column} {text!r} is no whole number from {least} to {MAX_INTEGER}"
             )
         return int(text)
@@ -76,7 +79,7 @@ class Row:
         """Return a number of at least 0, with at most two decimals."""
         text = self._given(column) or self._missing(column)
         if not _DECIMAL.fullmatch(text) or (most is not None and Decimal(text) > most):
-            raise WrongValue(
+            raise WrongValueError(
                 f"{column} {text!r} is no number from 0 to {most or 99999999} with at "
                 f"most 2 decimals"
             )
@@ -90,37 +93,33 @@ class Row:
         try:
             return datetime.fromisoformat(text).date()
         except ValueError:
-            raise WrongValue(
+            raise WrongValueError(
                 f"{column} {text!r} is no date such as 1996-07-04"
             ) from None
 
     def required_day(self, column: str) -> date:
         """Return the day of a date that must be there."""
-        day = self.day(column)
-        if day is None:
-            self._missing(column)
-        assert day is not None
-        return day
+        return self.day(column) or self._missing(column)
 
     def flag(self, column: str) -> bool:
         """Return whether the value is 1, not 0."""
         text = self._given(column) or self._missing(column)
         if text not in ("0", "1"):
-            raise WrongValue(f"{column} {text!r} is neither 0 nor 1")
+            raise WrongValueError(f"{column} {text!r} is neither 0 nor 1")
         return text == "1"
 
     def _given(self, column: str) -> str | None:
         text = self.texts[column].strip()
         return None if text in ("", "NULL") else text
 
-    def _missing(self, column: str) -> str:
-        raise WrongValue(f"{column} is missing")
+    def _missing(self, column: str) -> NoReturn:
+        raise WrongValueError(f"{column} is missing")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | tuple[int, str]]:
     """Yield the rows of a file, and (line, message) for one of the wrong length.
 
-    Other columns than those named are allowed and dropped. Raises `WrongFile`.
+    Other columns than those named are allowed and dropped. Raises `WrongFileError`.
     """
     reader = csv.DictReader(io.StringIO(_text_of(path), newline=""), strict=True)
     try:
@@ -128,40 +127,42 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | tuple[int, s
         for values in reader:
             yield _row(reader, values, columns)
     except csv.Error as error:
-        raise WrongFile(f"is not CSV: {error}", reader.line_num) from None
+        raise WrongFileError(f"is not CSV: {error}", reader.line_num) from None
 
 
 def _text_of(path: Path) -> str:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise WrongFile("the file is missing") from None
+        raise WrongFileError("the file is missing") from None
     except OSError as error:
-        raise WrongFile(f"cannot be read: {error.strerror}") from None
+        raise WrongFileError(f"cannot be read: {error.strerror}") from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise WrongFile("is not UTF-8; save the file as UTF-8", line) from None
+        raise WrongFileError("is not UTF-8; save the file as UTF-8", line) from None
 
 
 def _check_header(header: Sequence[str] | None, columns: Sequence[str]) -> None:
     if not header:
-        raise WrongFile("the file is empty; its first line must name the columns")
+        raise WrongFileError("the file is empty; its first line must name the columns")
     missing = [column for column in columns if column not in header]
     if missing:
-        raise WrongFile(
+        raise WrongFileError(
             f"the header names no column {', '.join(missing)}; it must name "
             f"{', '.join(columns)}",
             1,
         )
     twice = [column for column in columns if header.count(column) > 1]
     if twice:
-        raise WrongFile(f"the header names {', '.join(twice)} twice", 1)
+        raise WrongFileError(f"the header names {', '.join(twice)} twice", 1)
 
 
 def _row(
-    reader: csv.DictReader[str], values: dict[str | None, object], columns: Sequence[str]
+    reader: csv.DictReader[str],
+    values: dict[str | None, object],
+    columns: Sequence[str],
 ) -> Row | tuple[int, str]:
     header = reader.fieldnames or ()
     extra = values.pop(None, [])

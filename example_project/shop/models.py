@@ -28,7 +28,7 @@ class Customer(models.Model):
     class Meta:
         verbose_name = _("customer")
         verbose_name_plural = _("customers")
-        ordering = ["code"]
+        ordering = ("code",)
 
     def __str__(self) -> str:
         return f"{self.code} {self.name}"
@@ -51,7 +51,7 @@ class Product(models.Model):
     class Meta:
         verbose_name = _("product")
         verbose_name_plural = _("products")
-        ordering = ["number"]
+        ordering = ("number",)
 
     def __str__(self) -> str:
         return self.name
@@ -78,7 +78,7 @@ class Order(models.Model):
     class Meta:
         verbose_name = _("order")
         verbose_name_plural = _("orders")
-        ordering = ["number"]
+        ordering = ("number",)
 
     def __str__(self) -> str:
         return f"{self.number} ({self.pk})"
@@ -115,12 +115,12 @@ class OrderLine(models.Model):
     class Meta:
         verbose_name = _("order line")
         verbose_name_plural = _("order lines")
-        ordering = ["order__number", "product__number"]
-        constraints = [
+        ordering = ("order__number", "product__number")
+        constraints = (
             models.UniqueConstraint(
                 fields=["order", "product"], name="shop_one_line_per_product"
-            )
-        ]
+            ),
+        )
 
     def __str__(self) -> str:
         return str(self.pk)
@@ -148,7 +148,7 @@ class Invoice(models.Model):
     class Meta:
         verbose_name = _("invoice")
         verbose_name_plural = _("invoices")
-        ordering = ["-issued_on", "-order__number"]
+        ordering = ("-issued_on", "-order__number")
 
     def __str__(self) -> str:
         return str(self.pk)

@@ -12,12 +12,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from example_project.shop.csvfile import Row, WrongFile, WrongValue, read_rows
+from example_project.shop.csvfile import Row, WrongFileError, WrongValueError, read_rows
 
 SHOWN_ERRORS = 20
 
 
-class WrongFiles(Exception):
+class WrongFilesError(Exception):
     """What is wrong with the files, one message for each row."""
 
     def __init__(self, errors: list[str]) -> None:
@@ -75,7 +75,7 @@ class Northwind:
 
 
 def read(folder: Path) -> Northwind:
-    """Read and check the four files of a folder; raises `WrongFiles`."""
+    """Read and check the four files of a folder; raises `WrongFilesError`."""
     errors: list[str] = []
     customers: Keys[str] = Keys("customer", "customers.csv")
     products: Keys[int] = Keys("product", "products.csv")
@@ -127,7 +127,7 @@ def read(folder: Path) -> Northwind:
         _read(folder, lines, _LINE_COLUMNS, line, errors),
     )
     if errors:
-        raise WrongFiles(errors)
+        raise WrongFilesError(errors)
     return northwind
 
 
@@ -154,22 +154,21 @@ class Keys(Generic[Key]):
         self.file = file
         # False once the key of a row could not be read: it may be the one expected.
         self.complete = True
+        self.last_line = 0
         self._lines: dict[Key, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._lines)
-
     def add(self, key: Key, line: int) -> Key:
-        """Note a key; raises `WrongValue` for one that was there before."""
+        """Note a key; raises `WrongValueError` for one that was there before."""
+        self.last_line = line
         first = self._lines.setdefault(key, line)
         if first != line:
-            raise WrongValue(f"{self.noun} {key!r} is in line {first} already")
+            raise WrongValueError(f"{self.noun} {key!r} is in line {first} already")
         return key
 
     def expect(self, key: Key) -> Key:
-        """Return a key that is there, else raise `WrongValue`."""
+        """Return a key that is there, else raise `WrongValueError`."""
         if self.complete and key not in self._lines:
-            raise WrongValue(f"{self.noun} {key!r} is not in {self.file}")
+            raise WrongValueError(f"{self.noun} {key!r} is not in {self.file}")
         return key
 
 
@@ -190,13 +189,12 @@ def _read(
                 keys.complete = False
                 errors.append(f"{keys.file}, line {line}: {message}")
                 continue
-            known = len(keys)
             try:
                 parsed.append(parse(row))
-            except WrongValue as error:
-                keys.complete = keys.complete and len(keys) > known
+            except WrongValueError as error:
+                keys.complete = keys.complete and keys.last_line == row.line
                 errors.append(f"{keys.file}, line {row.line}: {error}")
-    except WrongFile as error:
+    except WrongFileError as error:
         keys.complete = False
         place = f", line {error.line}" if error.line else ""
         errors.append(f"{keys.file}{place}: {error}")

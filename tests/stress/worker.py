@@ -37,6 +37,15 @@ class Worker:
         self.failed = False
         self.rounds_left = float("inf")
 
+    def take_one(self) -> int:
+        """Take one id, and return the exit code."""
+        from django_hilo.generator import next_id
+
+        journal.use(journal.Journal(self.folder, self.seat, "main"))
+        self.board.sit_down(self.seat, os.getpid())
+        journal.mine().note("given", next_id("orders"))
+        return 0
+
     def run(self) -> int:
         """Work until it is time to end, and return the exit code."""
         from tests.stress.forking import Gate
@@ -156,6 +165,8 @@ def main() -> int:
         from tests.stress import sabotage
 
         sabotage.break_product(os.environ["HILO_STRESS_SABOTAGE"])
+    if os.environ.get("HILO_STRESS_ALONE"):
+        return worker.take_one()
     return worker.run()
 
 

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from example_project.shop import views
+
+app_name = "shop"
+urlpatterns = [
+    path("", views.front, name="front"),
+    path("customers/", views.customers, name="customers"),
+    path("products/", views.products, name="products"),
+    path("orders/", views.orders, name="orders"),
+    # Not orders/<path:pk>/: the ids start with "orders/" themselves.
+    path("order/<path:pk>/", views.order, name="order"),
+    path("invoice/<path:pk>/", views.invoice, name="invoice"),
+]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, F, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import parse
+from django_hilo.models import HiLoDocument
+from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
+
+ROWS_PER_PAGE = 25
+
+
+@require_safe
+def front(request: HttpRequest) -> HttpResponse:
+    """Show the counters and how many rows there are."""
+    models = (Customer, Product, Order, OrderLine, Invoice)
+    context = {
+        "counters": HiLoDocument.objects.annotate(newest_high=F("low") + F("size") - 1),
+        "counts": [
+            (model._meta.verbose_name_plural, model._default_manager.count())
+            for model in models
+        ],
+    }
+    return render(request, "shop/front.html", context)
+
+
+@require_safe
+def customers(request: HttpRequest) -> HttpResponse:
+    """List the customers with the number of their orders."""
+    rows = Customer.objects.annotate(order_count=Count("orders"))
+    return _list(request, "shop/customers.html", rows)
+
+
+@require_safe
+def products(request: HttpRequest) -> HttpResponse:
+    """List the products."""
+    return _list(request, "shop/products.html", Product.objects.all())
+
+
+@require_safe
+def orders(request: HttpRequest) -> HttpResponse:
+    """List the orders with the number of their lines."""
+    rows = Order.objects.select_related("customer").annotate(line_count=Count("lines"))
+    return _list(request, "shop/orders.html", rows)
+
+
+@require_safe
+def order(request: HttpRequest, pk: str) -> HttpResponse:
+    """Show an order with its lines and invoices."""
+    rows = Order.objects.select_related("customer")
+    found = get_object_or_404(rows, pk=_checked(pk))
+    lines = list(found.lines.select_related("product"))
+    context = {
+        "order": found,
+        "lines": lines,
+        "total": sum((line.total for line in lines), found.freight),
+        "invoices": found.invoices.all(),
+    }
+    return render(request, "shop/order.html", context)
+
+
+@require_safe
+def invoice(request: HttpRequest, pk: str) -> HttpResponse:
+    """Show an invoice, and what its id says."""
+    rows = Invoice.objects.select_related("order__customer")
+    found = get_object_or_404(rows, pk=_checked(pk))
+    context = {"invoice": found, "parts": parse(found.pk)}
+    return render(request, "shop/invoice.html", context)
+
+
+def _list(request: HttpRequest, template: str, rows: QuerySet[Any]) -> HttpResponse:
+    page: Page[Any] = Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    return render(request, template, {"page": page})
+
+
+def _checked(pk: str) -> str:
+    try:
+        parse(pk)
+    except InvalidDocumentId as error:
+        raise Http404(str(error)) from error
+    return pk

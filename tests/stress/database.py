@@ -1,0 +1,57 @@
+"""The database of a run: made before it, dropped after it, whatever happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import django
+from django.db import OperationalError, connection
+
+from tests.stress.evidence import Stored
+
+
+@contextmanager
+def own_database() -> Iterator[str]:
+    """Make a database with all tables, and give its name."""
+    django.setup()
+    before = str(connection.settings_dict["NAME"])
+    name = connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        if connection.vendor == "sqlite":
+            _use_wal()
+        connection.close()
+        yield str(name)
+    finally:
+        _drop(before)
+
+
+def _use_wal() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode=WAL")
+        assert cursor.fetchone() == ("wal",)
+
+
+def _drop(before: str) -> None:
+    for seconds in (1, 2, 4, 0):
+        try:
+            connection.creation.destroy_test_db(before, verbosity=0)
+        except OperationalError:
+            # PostgreSQL still counts the sessions of processes that have just ended.
+            if not seconds:
+                raise
+            time.sleep(seconds)
+        else:
+            return
+
+
+def stored() -> Stored:
+    """Return what the database holds."""
+    from django_hilo.models import HiLoDocument
+    from tests.records.models import Order
+
+    rows = list(Order.objects.values_list("pk", "name"))
+    highest = HiLoDocument.objects.get(pk="orders/A").max
+    connection.close()
+    return Stored(rows, highest)

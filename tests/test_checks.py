@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import checks
+from django.db import models
+from django.test.utils import isolate_apps
+
+from django_hilo import checks as hilo_checks
+from django_hilo import field_checks
+from django_hilo.conf import KEYS
+from django_hilo.fields import HiLoField
+from django_hilo.managers import HiLoManager
+from django_hilo.models import ServerPrefix
+from tests.databases import CHOSEN
+
+
+def ids(messages: list[checks.CheckMessage]) -> list[str]:
+    for message in messages:
+        assert message.hint
+    return [str(message.id).removeprefix("django_hilo.") for message in messages]
+
+
+def settings_with(settings: Any, **given: Any) -> None:
+    settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, **given}
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({}, []),
+            ({"CAPACTIY": 5}, ["E001"]),
+            ({"NODE_TAG": "a"}, ["E002"]),
+            ({"NODE_TAG": "TOOLONG"}, ["E002"]),
+            ({"NODE_TAG": ""}, ["E002"]),
+            ({"NODE_TAG": {"default": "a"}}, ["E002"]),
+            ({"NODE_TAG": {"nowhere": "A"}}, ["E002"]),
+            ({"NODE_TAG": 7}, ["E002"]),
+            ({"SEPARATOR": "-"}, ["E003"]),
+            ({"SEPARATOR": "//"}, ["E003"]),
+            ({"SEPARATOR": ":"}, []),
+            ({"DATABASE": "nowhere"}, ["E004"]),
+            ({"SHOW_NODE_TAG": "yes"}, ["E005"]),
+            ({"CAPACITY": 0}, ["E005"]),
+            ({"CAPACITY": True}, ["E005"]),
+            ({"MAX_CAPACITY": "9"}, ["E005"]),
+            ({"MAX_FLOOR_JUMP": -1}, ["E005"]),
+            ({"LOCK_TIMEOUT": 0}, ["E005"]),
+            ({"RETRY_FOR": None}, ["E005"]),
+            ({"LOCK_TIMEOUT": 0.5, "RETRY_FOR": 1}, []),
+        ],
+    )
+    def test_values(self, settings, given, expected):
+        settings_with(settings, **given)
+        assert ids(hilo_checks.check_settings(None)) == expected
+
+    def test_it_must_be_a_dict(self, settings):
+        settings.HILO = ["NODE_TAG"]
+        assert ids(hilo_checks.check_settings(None)) == ["E001"]
+
+    def test_without_settings(self, settings):
+        del settings.HILO
+        assert hilo_checks.check_settings(None) == []
+
+    def test_the_message_names_value_and_remedy(self, settings):
+        settings_with(settings, CAPACTIY=5, SEPARATOR="-")
+        unknown, wrong = hilo_checks.check_settings(None)
+        assert unknown.msg == "HILO has no key 'CAPACTIY'."
+        assert "CAPACITY" in str(unknown.hint)
+        assert wrong.msg == "HILO['SEPARATOR'] is '-'."
+
+    def test_every_key_is_checked(self):
+        assert KEYS == {key for key, *_ in hilo_checks._RULES}
+
+    def test_they_are_registered(self):
+        registered = checks.registry.registry.registered_checks
+        deployed = checks.registry.registry.deployment_checks
+        for name in ("check_settings", "check_homes", "check_collections"):
+            assert getattr(hilo_checks, name) in registered | deployed
+
+
+class TestHomes:
+    def test_a_tag_for_each_database(self):
+        assert hilo_checks.check_homes(None) == []
+
+    def test_one_tag_for_two_databases(self, settings):
+        settings.HILO = {"NODE_TAG": "A"}
+        (warning,) = hilo_checks.check_homes(None)
+        assert ids([warning]) == ["W007"]
+        assert "default, other" in warning.msg
+
+    def test_counters_away_from_their_rows(self, settings):
+        settings_with(settings, DATABASE="default")
+        expected = ["E006"] if CHOSEN == "sqlite" else []
+        assert ids(hilo_checks.check_homes(None)) == expected
+
+    def test_a_router_that_names_a_home(self, settings):
+        settings.DATABASE_ROUTERS = ["tests.routers.CountersOnOther"]
+        expected = ["E006"] if CHOSEN == "sqlite" else []
+        assert ids(hilo_checks.check_homes(None)) == expected
+
+    @pytest.mark.django_db(databases=["default", "other"])
+    def test_hidden_tags_need_different_prefixes(self, settings):
+        aliases = ["default", "other"]
+        assert hilo_checks.check_hidden_tags(None, aliases) == []
+        settings_with(settings, SHOW_NODE_TAG=False)
+        assert hilo_checks.check_hidden_tags(None) == []
+        assert ids(hilo_checks.check_hidden_tags(None, aliases)) == ["E009"]
+        ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
+        assert hilo_checks.check_hidden_tags(None, aliases) == []
+
+
+def own_ids(model: type[models.Model]) -> list[str]:
+    messages = [message for message in model.check() if "django_hilo" in str(message.id)]
+    return ids(messages)
+
+
+class TestFields:
+    @pytest.fixture(autouse=True)
+    def isolated(self):
+        with isolate_apps("tests.records"):
+            yield
+
+    def check(self, field: HiLoField, **attributes: Any) -> list[str]:
+        class Meta:
+            app_label = "records"
+
+        namespace = {
+            "__module__": __name__,
+            "Meta": Meta,
+            "objects": HiLoManager(),
+            "id": field,
+            **attributes,
+        }
+        return own_ids(type("Thing", (models.Model,), namespace))
+
+    @pytest.mark.parametrize(
+        ("field", "expected"),
+        [
+            (lambda: HiLoField(primary_key=True), []),
+            (lambda: HiLoField("1x", primary_key=True), ["E101"]),
+            (lambda: HiLoField("a/b", primary_key=True), ["E101"]),
+            (lambda: HiLoField(primary_key=True, anchor=lambda o: "x"), ["E102"]),
+            (lambda: HiLoField(primary_key=True, anchor=ids), []),
+            (lambda: HiLoField(primary_key=True, anchor="nothing"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="note__x"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="note"), []),
+            (lambda: HiLoField(primary_key=True, anchor="other"), []),
+            (lambda: HiLoField(primary_key=True, anchor="other__order"), []),
+            (
+                lambda: HiLoField(primary_key=True, anchor="other", max_length=60),
+                ["E104"],
+            ),
+            (lambda: HiLoField(primary_key=True, max_length=27), ["E104"]),
+            (lambda: HiLoField(primary_key=True, max_length=28), []),
+            (lambda: HiLoField(primary_key=True, capacity=0), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity=9, max_capacity=8), ["E105"]),
+            (lambda: HiLoField(primary_key=True, max_capacity=8), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity="9"), ["E105"]),
+            (lambda: HiLoField(primary_key=True, default="x"), ["E106"]),
+        ],
+    )
+    def test_arguments(self, field, expected):
+        from tests.records.models import Invoice
+
+        attributes = {
+            "note": models.CharField(max_length=20),
+            "other": models.ForeignKey(Invoice, models.CASCADE),
+        }
+        assert self.check(field(), **attributes) == expected
+
+    def test_a_class_name_outside_the_grammar(self):
+        class Größe(models.Model):
+            id = HiLoField(primary_key=True)
+            objects = HiLoManager()
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Größe) == ["E101"]
+
+    def test_a_plain_manager_beside_several_databases(self, monkeypatch):
+        class Thing(models.Model):
+            id = HiLoField(primary_key=True)
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Thing) == ["W107"]
+        monkeypatch.delitem(field_checks.django_settings.DATABASES, "other")
+        assert own_ids(Thing) == []
+
+    def test_a_manager_built_from_the_queryset(self):
+        from django_hilo.managers import HiLoQuerySet
+
+        class Thing(models.Model):
+            id = HiLoField(primary_key=True)
+            objects = HiLoQuerySet.as_manager()
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Thing) == []
+
+
+class TestCollections:
+    def test_models_of_the_project(self):
+        assert hilo_checks.check_collections(None) == []
+
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [(None, "things", ["W008"]), ("THINGS", None, ["W008"]), ("x", None, [])],
+    )
+    def test_two_models_on_one_collection(self, monkeypatch, first, second, expected):
+        with isolate_apps("tests.records"):
+
+            class Thing(models.Model):
+                id = HiLoField(first, primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        with isolate_apps("tests.records"):
+
+            class thing(models.Model):  # noqa: N801
+                id = HiLoField(second, primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        monkeypatch.setattr(hilo_checks.apps, "get_models", lambda: [Thing, thing])
+        assert ids(hilo_checks.check_collections(None)) == expected
+
+    def test_one_collection_on_purpose(self, monkeypatch):
+        with isolate_apps("tests.records"):
+
+            class A(models.Model):
+                id = HiLoField("things", primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+            class B(models.Model):
+                id = HiLoField("things", primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        monkeypatch.setattr(hilo_checks.apps, "get_models", lambda: [A, B])
+        assert hilo_checks.check_collections(None) == []

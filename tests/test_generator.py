@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import connections, transaction
+
+from django_hilo import generator, pool
+from django_hilo.exceptions import HiLoError, InvalidDocumentId
+from django_hilo.generator import (
+    aiter_ids,
+    anext_id,
+    anext_ids,
+    anext_number,
+    anext_numbers,
+    areturn_ranges,
+    iter_ids,
+    next_id,
+    next_ids,
+    next_number,
+    next_numbers,
+    return_ranges,
+)
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import range_reserved
+from tests.databases import CHOSEN
+from tests.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+class TestTargets:
+    def test_they_share_one_counter(self):
+        field = Order._meta.get_field("id")
+        targets = ["orders", "ORDERS", "records.Order", Order, Order(), field]
+        assert [next_number(target) for target in targets] == [1, 2, 3, 4, 5, 6]
+
+    def test_ids_are_spelt_as_the_target_is(self):
+        assert next_id("Orders") == "Orders/1-A"
+        assert next_id(Order) == "orders/2-A"
+        assert next_id(OrderLine) == "OrderLines/1-A"
+
+    @pytest.mark.parametrize("target", ["shop.Order", "records.Nothing"])
+    def test_unknown_labels(self, target):
+        with pytest.raises(LookupError):
+            next_number(target)
+
+    def test_models_without_a_hilo_field(self):
+        with pytest.raises(LookupError, match=r"django_hilo.HiLoDocument has no fields"):
+            next_number(HiLoDocument)
+
+    def test_a_model_whose_number_is_no_key(self):
+        assert next_id(Numbered) == "numbers/1-A"
+
+    def test_a_child_has_its_parents_counter_and_its_own(self):
+        with pytest.raises(LookupError, match="2 fields"):
+            next_id(Bistro)
+        assert next_id("records.Restaurant") == "places/1-A"
+
+    @pytest.mark.parametrize("target", ["1x", "a b", "", "x" * 101, "a'; DROP TABLE x"])
+    def test_collections_outside_the_grammar(self, target):
+        with pytest.raises(InvalidDocumentId):
+            next_number(target)
+        assert not HiLoDocument.objects.exists()
+
+    def test_databases(self):
+        assert next_id(Order, "other") == "orders/1-B"
+        assert next_id(Order) == "orders/1-A"
+        assert HiLoDocument.objects.using("other").get().pk == "orders/B"
+
+    def test_a_router_sends_the_rows_elsewhere(self, settings):
+        settings.DATABASE_ROUTERS = ["tests.routers.Silent", "tests.routers.OrdersOnOther"]
+        assert next_id(Order) == "orders/1-B"
+        assert next_id(User) == "users/1-A"
+        assert next_id("orders") == "orders/1-A"
+
+    @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite cannot be another's home")
+    def test_a_home_database(self, settings):
+        settings.HILO = {**settings.HILO, "DATABASE": "other"}
+        with transaction.atomic():
+            assert Order.objects.create().id == "orders/1-B"
+        settings.HILO = {**settings.HILO, "DATABASE": None}
+        settings.DATABASE_ROUTERS = ["tests.routers.CountersOnOther"]
+        assert Order.objects.create().id == "orders/2-B"
+        assert not HiLoDocument.objects.using("default").exists()
+
+
+class TestCounts:
+    @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
+    def test_bad_counts(self, n):
+        for take in (next_numbers, next_ids):
+            with pytest.raises(ValueError, match="whole number of at least 1"):
+                take(Order, n)
+
+    def test_many_at_once_cost_one_reservation(self):
+        seen = []
+
+        def receive(reservation, **kwargs):
+            seen.append(reservation.range.size)
+
+        range_reserved.connect(receive)
+        assert next_numbers(Order, 100_000) == list(range(1, 100_001))
+        assert seen == [100_000]
+        next_number(Order)
+        assert seen == [100_000, 64], "a demand does not count as a capacity"
+
+    def test_what_is_in_memory_goes_first(self):
+        next_id(Order)
+        assert next_ids(Order, 40)[:31] == [f"orders/{n}-A" for n in range(2, 33)]
+
+    def test_a_million_numbers_cost_at_most_30_reservations(self):
+        seen = []
+
+        def receive(reservation, **kwargs):
+            seen.append(reservation)
+
+        range_reserved.connect(receive)
+        target = generator.resolve(Order)
+        assert len({next_number(target) for _ in range(1_000_000)}) == 1_000_000
+        assert len(seen) <= 30
+
+    def test_capacities_of_the_field_and_of_the_settings(self, settings):
+        settings.HILO = {**settings.HILO, "CAPACITY": 3, "MAX_CAPACITY": 5}
+        sizes = []
+
+        def receive(reservation, **kwargs):
+            sizes.append(reservation.range.size)
+
+        range_reserved.connect(receive)
+        for _ in range(9):
+            next_number(Order)
+        assert sizes == [3, 5, 5]
+        field = User._meta.get_field("id")
+        field.capacity, field.max_capacity = 2, 2
+        try:
+            for _ in range(3):
+                next_number(User)
+        finally:
+            field.capacity = field.max_capacity = None
+        assert sizes[3:] == [2, 2]
+
+
+class TestIds:
+    def test_the_separator_and_the_tag_are_settings(self, settings):
+        settings.HILO = {"SEPARATOR": ":", "NODE_TAG": "EU"}
+        assert next_id(Order) == "orders:1-EU"
+        settings.HILO = {"SHOW_NODE_TAG": False, "NODE_TAG": "EU"}
+        assert next_id(Order) == "orders/2"
+        settings.HILO = {"SEPARATOR": "-", "NODE_TAG": "EU"}
+        with pytest.raises(InvalidDocumentId, match="separator '-'"):
+            next_id(Order)
+
+    def test_anchors(self):
+        assert next_id(Invoice, anchor="orders/33-A") == "invoices/1-A$orders/33-A"
+        with pytest.raises(InvalidDocumentId):
+            next_id(Invoice, anchor="")
+
+    def test_an_endless_iterator(self):
+        ids = iter_ids(Order)
+        assert [next(ids) for _ in range(40)][-1] == "orders/40-A"
+        with pytest.raises(LookupError):
+            iter_ids("no.Model")
+
+    def test_an_iterator_shared_by_threads(self):
+        ids, found = iter_ids(Order), []
+
+        def take():
+            found.extend(next(ids) for _ in range(500))
+            connections.close_all()
+
+        threads = [threading.Thread(target=take) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(found)) == 4000
+
+
+class TestAsync:
+    def test_twins(self):
+        async def take():
+            ids = aiter_ids(Order)
+            found = [await anext_id(Order), *await anext_ids(Order, 2)]
+            found += [await anext(ids), await anext(ids)]
+            numbers = [await anext_number(Order), *await anext_numbers(Order, 40)]
+            await areturn_ranges()
+            return found, numbers
+
+        ids, numbers = async_to_sync(take)()
+        assert ids == [f"orders/{n}-A" for n in range(1, 6)]
+        assert numbers == list(range(6, 47))
+
+    def test_bad_counts(self):
+        with pytest.raises(ValueError):
+            async_to_sync(anext_ids)(Order, 0)
+        with pytest.raises(ValueError):
+            async_to_sync(anext_numbers)(Order, 0)
+
+    def test_what_is_in_memory_never_leaves_the_event_loop(self, monkeypatch):
+        def forbid(*args, **kwargs):
+            raise AssertionError("left the event loop")
+
+        async def take():
+            first = await anext_id(Order)
+            monkeypatch.setattr(generator, "sync_to_async", forbid)
+            found = [await anext_id(Order), await anext_number(Order)]
+            found += await anext_ids(Order, 2) + await anext_numbers(Order, 2)
+            with pytest.raises(AssertionError):
+                await anext_ids(Order, 100)
+            return [first, *found]
+
+        found = async_to_sync(take)()
+        assert found == [
+            "orders/1-A", "orders/2-A", 3, "orders/4-A", "orders/5-A", 6, 7,
+        ]  # fmt: skip
+
+    def test_many_tasks(self):
+        async def take():
+            tasks = [anext_ids(Order, 1 + n % 3) for n in range(200)]
+            return [i for ids in await asyncio.gather(*tasks) for i in ids]
+
+        ids = async_to_sync(take)()
+        assert len(ids) == len(set(ids)) == 399
+
+
+class TestRefills:
+    def test_threads_wait_for_one_reservation(self):
+        seen, found = [], []
+        barrier = threading.Barrier(16)
+
+        def receive(reservation, **kwargs):
+            seen.append(reservation)
+
+        def take():
+            barrier.wait(10)
+            found.append(next_number(Order))
+            connections.close_all()
+
+        range_reserved.connect(receive)
+        threads = [threading.Thread(target=take) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(seen) == 1
+        assert sorted(found) == list(range(1, 17))
+
+    def test_an_error_of_one_thread_stops_no_other(self, monkeypatch):
+        reserve = generator.reservation.reserve_range
+        inside, go_on = threading.Event(), threading.Event()
+
+        def fail_once(*args, **kwargs):
+            if not inside.is_set():
+                inside.set()
+                go_on.wait(10)
+                raise KeyboardInterrupt
+            return reserve(*args, **kwargs)
+
+        monkeypatch.setattr(generator.reservation, "reserve_range", fail_once)
+        outcomes = []
+
+        def take():
+            try:
+                outcomes.append(next_number(Order))
+            except BaseException as error:
+                outcomes.append(type(error))
+            finally:
+                connections.close_all()
+
+        first = threading.Thread(target=take)
+        first.start()
+        inside.wait(10)
+        second = threading.Thread(target=take)
+        second.start()
+        go_on.set()
+        first.join(20)
+        second.join(20)
+        assert sorted(outcomes, key=str) == [1, KeyboardInterrupt]
+
+    def test_waiting_has_an_end(self, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.1, "RETRY_FOR": 0.1}
+        inside, go_on = threading.Event(), threading.Event()
+        reserve = generator.reservation.reserve_range
+
+        def hang(*args, **kwargs):
+            inside.set()
+            go_on.wait(10)
+            return reserve(*args, **kwargs)
+
+        def take():
+            next_number(Order)
+            connections.close_all()
+
+        monkeypatch.setattr(generator.reservation, "reserve_range", hang)
+        thread = threading.Thread(target=take)
+        thread.start()
+        inside.wait(10)
+        with pytest.raises(HiLoError, match="Another thread has been reserving"):
+            next_number(Order)
+        go_on.set()
+        thread.join()
+
+    def test_a_receiver_may_take_ids_itself(self):
+        found = []
+
+        def receive(reservation, **kwargs):
+            if reservation.collection == "orders":
+                found.extend([next_id(User), next_id(Order)])
+
+        range_reserved.connect(receive)
+        assert next_id(Order) == "orders/1-A"
+        assert found == ["users/1-A", "orders/2-A"]
+
+
+class TestMemory:
+    def test_what_it_knows_is_tied_to_the_database_behind_the_alias(self, monkeypatch):
+        next_id(Order)
+        settings_dict = connections["default"].settings_dict
+        monkeypatch.setitem(settings_dict, "NAME", "another")
+        assert return_ranges() == 0
+        key = generator.resolve(Order).key
+        assert pool.current().counter(key).take(1) is None
+
+    def test_tenants_have_counters_of_their_own(self, monkeypatch):
+        next_id(Order)
+        connection = connections["default"]
+        monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
+        key = generator.resolve(Order).key
+        assert key.database.schema == "tenant"
+        assert pool.current().counter(key).take(1) is None
+
+    def test_a_migration_forgets_nothing_and_a_flush_all(self):
+        from django.core.management import call_command
+
+        next_id(Order)
+        call_command("migrate", verbosity=0)
+        assert next_id(Order) == "orders/2-A"
+        call_command("flush", verbosity=0, interactive=False)
+        assert next_id(Order) == "orders/1-A"
