@@ -52,7 +52,7 @@ def _follow(instance: models.Model, path: str) -> Any:
         instance = related
     field = instance._meta.get_field(last)
     if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
-        if field.target_field.primary_key:
-            return getattr(instance, field.attname)
+        # The key is known without reading the object that it names.
+        last = field.attname if field.target_field.primary_key else last
     value = getattr(instance, last)
     return value.pk if isinstance(value, models.Model) else value

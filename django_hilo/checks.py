@@ -43,7 +43,9 @@ def check_settings(
         if key not in KEYS
     ]
     wrong = [
-        _error(f"HILO[{key!r}] is {getattr(settings, key)!r}.", f"It must be {must}.", id)
+        _error(
+            f"HILO[{key!r}] is {getattr(settings, key)!r}.", f"It must be {must}.", id
+        )
         for key, is_right, must, id in _RULES
         if not is_right(getattr(settings, key))
     ]
@@ -125,15 +127,18 @@ def check_hidden_tags(
     prefixes = {}
     for alias in databases or ():
         rows = ServerPrefix.objects.using(alias)
-        if ServerPrefix._meta.db_table in connections[alias].introspection.table_names():
+        if (
+            ServerPrefix._meta.db_table
+            in connections[alias].introspection.table_names()
+        ):
             row = rows.filter(node_tag=settings.node_tag(alias)).first()
             prefixes[alias] = row.prefix if row else ""
     if len(set(prefixes.values())) == len(prefixes):
         return []
     return [
         _error(
-            f"Ids hide the node tag (HILO['SHOW_NODE_TAG']), and the server prefixes do "
-            f"not tell the nodes apart: {prefixes}.",
+            f"Ids hide the node tag (HILO['SHOW_NODE_TAG']), and the server prefixes "
+            f"do not tell the nodes apart: {prefixes}.",
             "Give each node a ServerPrefix of its own, or show the node tag.",
             "E009",
         )

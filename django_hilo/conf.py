@@ -4,12 +4,14 @@ from typing import Any
 
 from django.conf import settings as django_settings
 
+DEFAULT_NODE_TAG = "A"
+
 
 class Settings:
     """The keys of ``settings.HILO``, with their defaults, read live at each use."""
 
     # Names the counter's row and ends the ids; a text, or {alias: text}.
-    NODE_TAG: str | dict[str, str] = "A"
+    NODE_TAG: str | dict[str, str] = DEFAULT_NODE_TAG
     # Whether ids show the node tag.
     SHOW_NODE_TAG: bool = True
     # Stands between collection and number.
@@ -38,7 +40,7 @@ class Settings:
         """Return the node tag of a database alias; "A" where none is given for it."""
         tag = self.NODE_TAG
         if isinstance(tag, dict):
-            return tag.get(alias, Settings.__dict__["NODE_TAG"])
+            return tag.get(alias, DEFAULT_NODE_TAG)
         return tag
 
 

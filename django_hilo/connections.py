@@ -105,9 +105,7 @@ class OwnConnection:
         self._lock = threading.Lock()
 
     @contextmanager
-    def used_for(
-        self, callers: BaseDatabaseWrapper, timeout: float
-    ) -> Iterator[str]:
+    def used_for(self, callers: BaseDatabaseWrapper, timeout: float) -> Iterator[str]:
         if not self._lock.acquire(timeout=timeout):
             raise ReservationTimeout(
                 f"The connection that reserves ranges on {callers.alias!r} was busy "

@@ -99,9 +99,9 @@ class HiLoField(CounterField, _CharField):
         return [*super().check(**kwargs), *check_field(self)]
 
     def contribute_to_class(
-        self, cls: type[models.Model], name: str, **kwargs: Any
+        self, cls: type[models.Model], name: str, private_only: bool = False
     ) -> None:
-        super().contribute_to_class(cls, name, **kwargs)
+        super().contribute_to_class(cls, name, private_only)
         if not cls._meta.abstract:
             model: Any = cls
             model.save_base = _assign_first(self, model.save_base)
@@ -235,7 +235,7 @@ def _assign_first(field: HiLoField, save_base: Callable[..., None]) -> Any:
 
 
 def _insert_fresh(field: HiLoField, save_table: Callable[..., bool]) -> Any:
-    """Wrap a model's ``_save_table()``: what has an id of ours needs no UPDATE first."""
+    """Wrap a model's ``_save_table()``: a fresh id of ours needs no UPDATE."""
 
     @wraps(save_table)
     def wrapper(

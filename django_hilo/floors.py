@@ -39,8 +39,9 @@ def check_jump(target: Target, document_id: DocumentId) -> None:
     )
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
-            f"The id {str(document_id)!r} is {number - known} over Max of {target.collection!r} "
-            f"({known}); all ids after it would be higher still. If that is meant, "
+            f"The id '{document_id}' is {number - known} over Max of "
+            f"{target.collection!r} ({known}), and all ids after it would be higher "
+            f"still. If that is meant, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
         )
 
@@ -71,7 +72,9 @@ def _raise_inside(target: Target, counter: Counter, number: int) -> None:
         return
     floor = ledger.floor(target.key)
     if floor is None and connection.in_atomic_block:
-        floor = ledger.note_floor(target.key, 0, lambda f: counter.note_stored(f.number))
+        floor = ledger.note_floor(
+            target.key, 0, lambda f: counter.note_stored(f.number)
+        )
     if floor is None:
         _write(target, number)
     elif number > floor.number:

@@ -109,9 +109,7 @@ async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list
     return await sync_to_async(next_ids)(target, n, using)
 
 
-async def aiter_ids(
-    target: AnyTarget, using: str | None = None
-) -> AsyncIterator[str]:
+async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterator[str]:
     """Yield ids without end."""
     while True:
         yield await anext_id(target, using)
@@ -128,11 +126,15 @@ def return_ranges(using: str | None = None) -> int:
     for counter in pool.current().counters(using):
         held = counter.drain()
         database = counter.key.database
-        if held is None or database in failed or database != database_key(database.alias):
+        if (
+            held is None
+            or database in failed
+            or database != database_key(database.alias)
+        ):
             continue
         try:
             returned += _return(counter, held.reservation, held.next - 1)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a process that ends has no caller
             failed.add(database)
             logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
     return returned
@@ -202,7 +204,8 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
             mine: Future[None] = Future()
             counter.refill = mine
     if waiting_for is not None:
-        return _wait(target, waiting_for)
+        _wait(target, waiting_for)
+        return None
     try:
         capacity = counter.next_capacity(*target.capacities)
         reserved = _reserve(target, counter, max(capacity, count), count)
@@ -229,7 +232,7 @@ def _wait(target: Target, refill: Future[None]) -> None:
     except HiLoError as error:
         # Shared, so that threads in a queue do not wait for the same lock in turn.
         raise type(error)(str(error)) from error
-    except BaseException:  # noqa: S110 - the other's own; this thread tries itself
+    except BaseException:  # noqa: BLE001, S110 - the other thread's own; try here
         pass
 
 

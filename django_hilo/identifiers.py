@@ -106,7 +106,7 @@ def id_end(node_tag: str) -> str:
 
 
 def check_collection(collection: str) -> str:
-    """Return a collection that is inside the grammar, else raise `InvalidDocumentId`."""
+    """Return a collection inside the grammar, else raise `InvalidDocumentId`."""
     if not _COLLECTION.fullmatch(collection):
         raise InvalidDocumentId(
             f"The collection {collection!r} must start with a letter A-Z or a-z and go "

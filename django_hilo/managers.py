@@ -54,7 +54,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """Give ids, as `assign_ids`."""
         return await sync_to_async(self.assign_ids)(objects)
 
-    def bulk_create(  # type: ignore[override]
+    def bulk_create(
         self, objs: Iterable[Model], *args: Any, **kwargs: Any
     ) -> list[Model]:
         objects = self.assign_ids(objs)
@@ -72,7 +72,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.db
 
 
-class HiLoManager(models.Manager.from_queryset(HiLoQuerySet)):  # type: ignore[misc]
+_Manager = models.Manager.from_queryset(HiLoQuerySet)
+
+
+class HiLoManager(_Manager[Model]):
     """The manager of models with a `HiLoField`."""
 
 

@@ -93,7 +93,7 @@ class HiLoDocument(models.Model):
 
 
 class ServerPrefix(models.Model):
-    """What stands before the number in the ids of a node (RavenDB 3's server prefix)."""
+    """What stands before the number in a node's ids (RavenDB 3's server prefix)."""
 
     node_tag = models.CharField(
         _("node tag"),

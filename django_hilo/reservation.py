@@ -48,9 +48,9 @@ def reserve(
 ) -> Reservation:
     """Reserve the next ``size`` numbers of a collection on the database ``using``.
 
-    ``node_tag`` names the counter's row (``None``: the database's own tag). ``above`` is
-    the highest number that the caller knows: the range starts over it, even where Max
-    fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
+    ``node_tag`` names the counter's row (``None``: the database's own tag). ``above``
+    is the highest number that the caller knows: the range starts over it, even where
+    Max fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
     ``size``, but not than ``needed``.
 
     The range is committed when this returns, with one exception: inside a transaction

@@ -17,9 +17,13 @@ from django_hilo.pool import CounterKey
 class CounterField:
     """The part of a field that says which counter its values come from."""
 
-    collection_name: str
     capacity: int | None
     max_capacity: int | None
+
+    @property
+    def collection_name(self) -> str:
+        """The collection, as ids show it."""
+        raise NotImplementedError  # pragma: no cover - fields of each kind have one
 
 
 class Target(NamedTuple):
@@ -45,10 +49,10 @@ class Target(NamedTuple):
 
 
 # A collection, a label such as "shop.Order", a model, an instance or a field.
-AnyTarget = str | type[models.Model] | models.Model | CounterField
+AnyTarget = str | type[models.Model] | models.Model | CounterField | Target
 
 
-def resolve(target: AnyTarget | Target, using: str | None = None) -> Target:
+def resolve(target: AnyTarget, using: str | None = None) -> Target:
     """Return the counter that a target stands for.
 
     ``using`` is the database of the rows; ``None`` asks the routers where the model is
@@ -70,7 +74,7 @@ def resolve(target: AnyTarget | Target, using: str | None = None) -> Target:
     return Target(collection, alias, settings.node_tag(alias), field)
 
 
-def field_of(target: AnyTarget) -> Any:
+def field_of(target: str | type[models.Model] | models.Model | CounterField) -> Any:
     """Return the HiLo field of a label, model or instance: the key, or the only one."""
     if isinstance(target, CounterField):
         return target

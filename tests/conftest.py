@@ -44,7 +44,9 @@ PREAMBLE = "import django; django.setup()\nfrom tests.records.models import *\n"
 
 
 def child_environment() -> dict[str, str]:
-    names = {alias: str(connections[alias].settings_dict["NAME"]) for alias in connections}
+    names = {
+        alias: str(connections[alias].settings_dict["NAME"]) for alias in connections
+    }
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",

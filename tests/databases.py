@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,12 @@ def use_pymysql_without_mysqlclient() -> None:
         pymysql.install_as_MySQLdb()
 
 
+def use_psycopg2_if_wanted() -> None:
+    """Hide psycopg 3 from Django, which prefers it."""
+    if os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2":
+        sys.modules["psycopg"] = None  # type: ignore[assignment]
+
+
 def settings_for(database: str, name: str) -> dict[str, Any]:
     """Return an entry of DATABASES for one kind of database."""
     if database == "sqlite":
@@ -49,6 +56,8 @@ def settings_for(database: str, name: str) -> dict[str, Any]:
         }
     if database == "mariadb":
         use_pymysql_without_mysqlclient()
+    else:
+        use_psycopg2_if_wanted()
     url = urlsplit(os.environ[URL_VARIABLES[database]])
     return {
         "ENGINE": ENGINES[database],

@@ -72,7 +72,7 @@ class TestSettings:
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
 
     def test_every_key_is_checked(self):
-        assert KEYS == {key for key, *_ in hilo_checks._RULES}
+        assert {key for key, *_ in hilo_checks._RULES} == KEYS
 
     def test_they_are_registered(self):
         registered = checks.registry.registry.registered_checks
@@ -113,7 +113,9 @@ class TestHomes:
 
 
 def own_ids(model: type[models.Model]) -> list[str]:
-    messages = [message for message in model.check() if "django_hilo" in str(message.id)]
+    messages = [
+        message for message in model.check() if "django_hilo" in str(message.id)
+    ]
     return ids(messages)
 
 
@@ -224,7 +226,7 @@ class TestCollections:
 
         with isolate_apps("tests.records"):
 
-            class thing(models.Model):  # noqa: N801
+            class thing(models.Model):
                 id = HiLoField(second, primary_key=True)
 
                 class Meta:

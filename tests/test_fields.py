@@ -76,7 +76,9 @@ def filled(db):
 
 
 def max_of(collection: str, tag: str = "A", using: str = "default") -> int:
-    return HiLoDocument.objects.using(using).get(collection=collection, node_tag=tag).max
+    return (
+        HiLoDocument.objects.using(using).get(collection=collection, node_tag=tag).max
+    )
 
 
 class TestSave:
@@ -207,7 +209,7 @@ class TestSave:
         assert Order.objects.create().id == "orders/1-A"
 
     def test_the_memory_being_empty_costs_one_reservation(self):
-        with reservations(1) as (*seen,):
+        with reservations(1):
             Order.objects.create()
         with reservations(0):
             Order.objects.create()

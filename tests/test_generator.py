@@ -48,7 +48,9 @@ class TestTargets:
             next_number(target)
 
     def test_models_without_a_hilo_field(self):
-        with pytest.raises(LookupError, match=r"django_hilo.HiLoDocument has no fields"):
+        with pytest.raises(
+            LookupError, match=r"django_hilo.HiLoDocument has no fields"
+        ):
             next_number(HiLoDocument)
 
     def test_a_model_whose_number_is_no_key(self):
@@ -71,7 +73,10 @@ class TestTargets:
         assert HiLoDocument.objects.using("other").get().pk == "orders/B"
 
     def test_a_router_sends_the_rows_elsewhere(self, settings):
-        settings.DATABASE_ROUTERS = ["tests.routers.Silent", "tests.routers.OrdersOnOther"]
+        settings.DATABASE_ROUTERS = [
+            "tests.routers.Silent",
+            "tests.routers.OrdersOnOther",
+        ]
         assert next_id(Order) == "orders/1-B"
         assert next_id(User) == "users/1-A"
         assert next_id("orders") == "orders/1-A"

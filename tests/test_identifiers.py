@@ -40,7 +40,9 @@ def test_parts_survive_the_text(document_id):
     assert parse(str(document_id)) == document_id
 
 
-@given(st.one_of(st.text(), document_ids.map(str), st.from_regex(r"[a-z]+/\d+(-[A-Z])?")))
+@given(
+    st.one_of(st.text(), document_ids.map(str), st.from_regex(r"[a-z]+/\d+(-[A-Z])?"))
+)
 @example("orders/33-A")
 @example("orders/9223372036854775808")
 @example("orders/033-A")

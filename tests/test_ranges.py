@@ -36,7 +36,9 @@ def test_capacity_by_ravendbs_rule(last_size, seconds, expected):
     st.integers(0, 10**6),
 )
 def test_capacity_stays_in_its_bounds(last_size, seconds, least, more):
-    assert least <= next_capacity(last_size, seconds, least, least + more) <= least + more
+    assert (
+        least <= next_capacity(last_size, seconds, least, least + more) <= least + more
+    )
 
 
 def test_a_range_includes_both_ends():
@@ -83,7 +85,9 @@ class TestHiLoKeyGenerator:
         found = []
         threads = [
             threading.Thread(
-                target=lambda: found.extend(generator.generate_key() for _ in range(500))
+                target=lambda: found.extend(
+                    generator.generate_key() for _ in range(500)
+                )
             )
             for _ in range(8)
         ]

@@ -273,7 +273,9 @@ class TestOwnConnection:
             assert value() == before
         assert value() == before
 
-    def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(self, settings):
+    def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
+        self, settings
+    ):
         settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5}
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=10)
         with transaction.atomic():
@@ -374,7 +376,9 @@ class TestOwnConnection:
 def kill(wrapper) -> None:
     with wrapper.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_backend_pid()" if CHOSEN == "postgres" else "SELECT connection_id()"
+            "SELECT pg_backend_pid()"
+            if CHOSEN == "postgres"
+            else "SELECT connection_id()"
         )
         (process,) = cursor.fetchone()
     statement = "SELECT pg_terminate_backend(%s)" if CHOSEN == "postgres" else "KILL %s"

@@ -106,7 +106,7 @@ class Board:
         return all(i + r for i, r in zip(ids, rows, strict=True))
 
     def running(self, starts: int) -> dict[int, int]:
-        """Return the pids of the processes that have not said that they end, by seat."""
+        """Return the pids of the processes that have not said good-bye, by seat."""
         return {
             seat: self._cells[_at(seat, _PID)]
             for seat in range(starts * SEATS_PER_WORKER)

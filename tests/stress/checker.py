@@ -11,12 +11,16 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.stress.evidence import Evidence, Span, Stored
 from tests.stress.supervisor import WORKERS, Course
 
-
+DUPLICATES = "duplicates"
+FOREIGN = "numbers of no own range"
+OVERLAPPING = "ranges that overlap"
+REFUSED = "new rows whose id the table had"
 HELD_AT_FORKS = "numbers that parents held at a fork, given later"
 AT_ONCE = "most processes at once"
 INTERLEAVED = "ranges next to one of another process"
@@ -28,6 +32,11 @@ class Verdict:
 
     figures: dict[str, Any] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+
+    def has_repetitions(self) -> bool:
+        """Whether a number came twice, or could have: what a sabotage must lead to."""
+        signs = (DUPLICATES, FOREIGN, OVERLAPPING, REFUSED)
+        return any(self.figures[sign] for sign in signs)
 
 
 def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
@@ -42,12 +51,17 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
             "rows committed": len(stored.rows),
             "rows rolled back": evidence.born - len(stored.rows),
             "reservations": sum(len(p.spans) for p in evidence.processes.values()),
+            "of them bound to a transaction": sum(
+                span.bound for p in evidence.processes.values() for span in p.spans
+            ),
+            "rolled-back numbers that came again": _came_again(evidence),
             "returns": sum(p.returned for p in evidence.processes.values()),
             "Max": stored.max,
             "highest number given": max(judged, default=0),
         }
     )
     _check_distinct(verdict, judged)
+    _check_refused(verdict, evidence)
     _check_rows(verdict, evidence, stored)
     _check_own_ranges(verdict, evidence)
     _check_disjoint(verdict, evidence, servers=servers)
@@ -70,9 +84,7 @@ def check_course(verdict: Verdict, evidence: Evidence, course: Course) -> None:
     processes = evidence.processes
     last = processes.get(course.last_seat)
     ends = Counter(
-        process.end
-        for seat, process in processes.items()
-        if seat not in course.killed
+        process.end for seat, process in processes.items() if seat not in course.killed
     )
     figures: dict[str, Any] = dict(course.events)
     figures["forked"] = sum(len(p.forked_at) for p in processes.values())
@@ -102,11 +114,22 @@ def check_course(verdict: Verdict, evidence: Evidence, course: Course) -> None:
             verdict.failures.append(else_wrong)
 
 
+def _came_again(evidence: Evidence) -> int:
+    times = Counter(evidence.given + evidence.stands + evidence.undone)
+    return sum(times[number] > 1 for number in set(evidence.undone))
+
+
 def _check_distinct(verdict: Verdict, judged: list[int]) -> None:
     repeated = [number for number, times in Counter(judged).items() if times > 1]
-    verdict.figures["duplicates"] = len(repeated)
+    verdict.figures[DUPLICATES] = len(repeated)
     if repeated:
         verdict.failures.append(f"Given more than once: {_some(repeated)}")
+
+
+def _check_refused(verdict: Verdict, evidence: Evidence) -> None:
+    verdict.figures[REFUSED] = len(evidence.repeated)
+    if evidence.repeated:
+        verdict.failures.append(f"Refused by the table: {_some(evidence.repeated)}")
 
 
 def _check_rows(verdict: Verdict, evidence: Evidence, stored: Stored) -> None:
@@ -126,7 +149,7 @@ def _check_own_ranges(verdict: Verdict, evidence: Evidence) -> None:
     for process in evidence.processes.values():
         own = Numbers(process.spans)
         foreign += [number for _, number in process.got if number not in own]
-    verdict.figures["numbers of no own range"] = len(foreign)
+    verdict.figures[FOREIGN] = len(foreign)
     if foreign:
         verdict.failures.append(f"Not of a range of the process: {_some(foreign)}")
 
@@ -135,10 +158,10 @@ def _check_disjoint(verdict: Verdict, evidence: Evidence, *, servers: bool) -> N
     spans = [span for span in _spans_by_low(evidence) if servers or not span.bound]
     overlapping = [
         (one.low, one.high, two.low, two.high)
-        for one, two in zip(spans, spans[1:], strict=False)
+        for one, two in pairwise(spans)
         if two.low <= one.high
     ]
-    verdict.figures["ranges that overlap"] = len(overlapping)
+    verdict.figures[OVERLAPPING] = len(overlapping)
     if overlapping:
         verdict.failures.append(f"Ranges overlap: {_some(overlapping)}")
 
@@ -199,7 +222,7 @@ def _show_overlap(verdict: Verdict, evidence: Evidence) -> None:
         one.process is not two.process
         and one.process.first < two.process.last
         and two.process.first < one.process.last
-        for one, two in zip(spans, spans[1:], strict=False)
+        for one, two in pairwise(spans)
     )
     verdict.figures["process pairs whose spans overlap"] = pairs
     verdict.figures[AT_ONCE] = most

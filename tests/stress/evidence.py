@@ -60,6 +60,8 @@ class Evidence:
     open: set[tuple[str, str]] = field(default_factory=set)
     errors: Counter[str] = field(default_factory=Counter)
     retries: int = 0
+    # Errors of the database about a new row's id that it has already.
+    repeated: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     born: int = 0
 
@@ -178,9 +180,12 @@ class _Reader:
     def _retry(self, at: int, *text: str) -> None:
         self.evidence.retries += 1
 
+    def _repeated(self, at: int, *text: str) -> None:
+        self.evidence.repeated.append(" ".join(text))
+
     def _failed(self, at: int, *text: str) -> None:
-        what = " ".join(text).replace("\\n", "\n")
-        self.evidence.failures.append(f"Seat {self.process.seat}: {what}")
+        last_line = " ".join(text).removesuffix("\\n").rpartition("\\n")[2]
+        self.evidence.failures.append(f"Seat {self.process.seat}: {last_line}")
 
 
 def _number(text: str) -> int:

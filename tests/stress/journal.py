@@ -7,7 +7,8 @@
 ``born ID NAME`` a row, ``drawn ID`` an id alone, both taken inside a transaction, which
 ended with ``committed ID ...`` (those that stand), ``rolledback`` or ``unknown``;
 ``forked SEAT``; ``ended normally|_exit``; ``error TYPE TEXT`` an expected one;
-``retry TEXT`` django_hilo tried again; ``failed TEXT``.
+``retry TEXT`` django_hilo tried again; ``repeated TEXT`` a new row's id was in the
+table; ``failed TEXT``.
 """
 
 from __future__ import annotations

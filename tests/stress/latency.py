@@ -1,6 +1,6 @@
 """How long a process waits for a range behind another's open transaction.
 
-    python -m tests.stress.latency holder|taker
+Starts ``python -m tests.stress.latency holder|taker``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many reservations a million ids cost in one process.
 
-    python -m tests.stress.million
+Starts ``python -m tests.stress.million``.
 """
 
 from __future__ import annotations

@@ -11,11 +11,13 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 from tests.stress.board import SEATS_PER_WORKER, WORKER_STARTS, Board
 
 WORKERS = 8
+_WORKER = (sys.executable, "-m", "tests.stress.worker")
 LONGEST_START = 90.0
 LONGEST_END = 150.0
 
@@ -85,6 +87,12 @@ class Supervisor:
         }
         self._starts = 0
         self._running: list[Running] = []
+        # Whom the next event meets: in turn workers with long and with short ranges.
+        long, short = list(range(1, WORKERS, 2)), list(range(0, WORKERS, 2))
+        self._random.shuffle(long)
+        self._random.shuffle(short)
+        in_turn = [n for pair in zip(long, short, strict=True) for n in pair]
+        self._next = {kind: cycle(in_turn) for kind in ("kill", "fork", "end")}
 
     def run(self, goal: Goal) -> Course:
         """Run until the goal is reached; nothing that was started is left."""
@@ -108,8 +116,7 @@ class Supervisor:
         profile = json.dumps(PROFILES[number % len(PROFILES)])
         with (self.folder / f"{seat:04}.stderr").open("wb") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.stress.worker"]
-                + [str(self.folder), str(seat), self._seed],
+                [*_WORKER, str(self.folder), str(seat), self._seed],
                 env={**self._environment, "HILO_STRESS_PROFILE": profile},
                 stderr=errors,
             )
@@ -152,15 +159,18 @@ class Supervisor:
         return [((n + 1) / (count + 1), kind) for n, kind in enumerate(events)]
 
     def _do(self, kind: str) -> bool:
-        """Do it to a worker that is at work, if there is one."""
+        """Do it to the worker whose turn it is, if that is at work."""
+        number = next(self._next[kind])
         at_work = [
             worker
             for worker in self._running
-            if not worker.asked_to_end and self.board.has_begun(worker.seat)
+            if worker.number == number
+            and not worker.asked_to_end
+            and self.board.has_begun(worker.seat)
         ]
         if not at_work:
             return False
-        worker = self._random.choice(at_work)
+        worker = at_work[0]
         if kind == "fork":
             done = self.board.ask_to_fork(worker.seat)
             self.course.events["asked to fork"] += done

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import random
 
-from django.db import OperationalError, close_old_connections, connection, transaction
+from django.db import (
+    IntegrityError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    transaction,
+)
 
 from django_hilo.exceptions import ConcurrencyError
 from django_hilo.generator import next_id, next_ids
@@ -78,6 +84,11 @@ class Taker:
             self._journal.note("unknown")
             self._expect(error)
             return 0  # done again as a whole, by the next call
+        except IntegrityError as error:
+            # What must never be. The run goes on, to show how often.
+            self._journal.note("unknown")
+            self._journal.note("repeated", error)
+            return 0
         else:
             self._journal.note("committed", *standing)
         created = self._names - before

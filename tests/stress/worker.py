@@ -1,6 +1,6 @@
 """One process: four threads that take ids until they are told to stop.
 
-    python -m tests.stress.worker FOLDER SEAT SEED
+Started with ``python -m tests.stress.worker FOLDER SEAT SEED``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,828 @@
+"""The example project, run as a user runs it: each test has its own database file."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
+
+PROJECT = Path(__file__).resolve().parent.parent
+NORTHWIND = Path(
+    os.environ.get("HILO_NORTHWIND") or PROJECT.parent / "shared/data/northwind"
+)
+with_northwind = pytest.mark.skipif(
+    not NORTHWIND.is_dir(), reason=f"Northwind's CSV files are not in {NORTHWIND}."
+)
+TABLES = {
+    "customers": "shop_customer",
+    "products": "shop_product",
+    "orders": "shop_order",
+    "lines": "shop_orderline",
+    "invoices": "shop_invoice",
+}
+FILES = {
+    "customers.csv": """\
+customerID,companyName,contactName,address,city,country
+ALFKI,Alfreds Futterkiste,Maria Anders,Obere Str. 57,Berlin,Germany
+BLONP,Blondel père et fils,NULL,24, place Kléber,Strasbourg,France
+""",
+    "products.csv": """\
+productID,productName,quantityPerUnit,unitPrice,discontinued
+1,Chai,10 boxes,18.00,0
+2,Chang,24 bottles,19.00,1
+""",
+    "orders.csv": """\
+orderID,customerID,orderDate,shippedDate,freight
+10248,ALFKI,1996-07-04 00:00:00.000,1996-07-16 00:00:00.000,32.38
+10249,BLONP,1996-07-05 00:00:00.000,NULL,11.61
+""",
+    "order-details.csv": """\
+orderID,productID,unitPrice,quantity,discount
+10248,1,14.00,12,0
+10248,2,9.80,10,0.15
+10249,1,34.80,5,0
+""",
+}
+
+
+# What to replace in a file, and how its error then goes on after "FILE, line ".
+WRONG_ROWS = {
+    "customers.csv": [
+        ("BLONP", "ALFKI", "3: customer 'ALFKI' is in line 2 already"),
+        ("BLONP", "blonp", "3: customerID 'blonp' must be upper-case"),
+        ("ALFKI", "", "2: customerID is missing"),
+        ("Alfreds Futterkiste", "NULL", "2: companyName is missing"),
+        ("Alfreds", "A" * 100, "2: companyName has 112 characters"),
+        ("Alfreds", "A\x00", "2: companyName holds a NUL character"),
+        ("Alfreds", '"Alfreds', "is not CSV"),
+        ("NULL,24,", "24,", "3: has a value that starts with a space"),
+    ],
+    "products.csv": [
+        ("2,Chang", "1,Chang", "3: product 1 is in line 2 already"),
+        ("19.00,1", "19.00,yes", "3: discontinued 'yes' is neither 0 nor 1"),
+        ("productID", "id", "1: the header names no column productID"),
+        ("unitPrice", "unitPrice,unitPrice", "1: the header names unitPrice twice"),
+    ],
+    "orders.csv": [
+        ("10249,BLONP", "10249,XXXXX", "3: customer 'XXXXX' is not in customers.csv"),
+        ("10249,", "10248,", "3: order 10248 is in line 2 already"),
+        ("1996-07-05", "1996-13-05", "3: orderDate '1996-13-05"),
+        ("1996-07-05 00:00:00.000", "", "3: orderDate is missing"),
+        ("10249,", "1_0,", "3: orderID '1_0' is no whole number"),
+    ],
+    "order-details.csv": [
+        ("10249,1", "99,1", "4: order 99 is not in orders.csv"),
+        ("10249,1", "10249,78", "4: product 78 is not in products.csv"),
+        ("34.80,5", "34.80,-5", "4: quantity '-5' is no whole number"),
+        ("34.80,5", "34.80,0", "4: quantity '0' is no whole number"),
+        ("34.80,5", "34.80,1.5", "4: quantity '1.5' is no whole number"),
+        ("34.80,5", "34.80,2147483648", "4: quantity '2147483648' is no"),
+        ("34.80,5", "34.80,٣", "4: quantity '٣' is no whole number"),
+        ("34.80,5", "34.80,", "4: quantity is missing"),
+        ("34.80,5", "NaN,5", "4: unitPrice 'NaN' is no number"),
+        ("34.80,5", "Infinity,5", "4: unitPrice 'Infinity' is no number"),
+        ("34.80,5", "-1,5", "4: unitPrice '-1' is no number"),
+        ("34.80,5", "1e3,5", "4: unitPrice '1e3' is no number"),
+        ("34.80,5", "1.234,5", "4: unitPrice '1.234' is no number"),
+        ("34.80,5", "999999999,5", "4: unitPrice '999999999' is no"),
+        ("0.15", "1.01", "3: discount '1.01' is no number from 0 to 1"),
+        ("0.15", "0.15,7", "3: has 6 values; the header names 5"),
+        (",10,0.15", ",10", "3: has 4 values; the header names 5 columns"),
+        ("10248,2,", "10248,1,", "3: order and product (10248, 1) is in line 2"),
+    ],
+}
+
+
+class Example:
+    """The commands of one example project with a database of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "example.sqlite3"
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "example_project.settings",
+            "EXAMPLE_DATABASE_URL": f"sqlite:///{self.database}",
+            "EXAMPLE_DEBUG": "",
+            "FORCE_COLOR": "1",
+        }
+
+    def run(
+        self, *arguments: object, expect: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "manage.py", *map(str, arguments)],
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done
+
+    def python(self, code: str) -> str:
+        code = f"import django; django.setup()\n{code}"
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=PROJECT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def sql(self, statement: str) -> list[tuple[object, ...]]:
+        connection = sqlite3.connect(self.database)
+        try:
+            with connection:
+                return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
+
+    def counts(self) -> dict[str, int]:
+        return {
+            name: self.sql(f"SELECT COUNT(*) FROM {table}")[0][0]
+            for name, table in TABLES.items()
+        }
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    return Example(tmp_path)
+
+
+@pytest.fixture
+def migrated(example: Example) -> Example:
+    example.run("migrate", "-v0")
+    return example
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "csv"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def table_of(output: str) -> dict[str, list[str]]:
+    """Return the rows of a printed table by model."""
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in output.splitlines()
+        if line.startswith("| ")
+    ]
+    return {row[0]: row[1:] for row in rows}
+
+
+class TestReading:
+    def test_a_right_folder(self, folder):
+        northwind = read(folder)
+
+        assert [row.code for row in northwind.customers] == ["ALFKI", "BLONP"]
+        assert northwind.orders[1].shipped_on is None
+        assert northwind.lines[1].discount == Decimal("0.15")
+        assert northwind.products[1].discontinued is True
+
+    def test_a_comma_in_an_address_moves_nothing(self, folder):
+        blondel = read(folder).customers[1]
+
+        assert (blondel.city, blondel.country) == ("Strasbourg", "France")
+
+    def test_null_means_none(self, folder):
+        assert read(folder).customers[1].contact == ""
+
+    def test_a_byte_order_mark_is_no_part_of_the_first_column(self, folder):
+        for name, text in FILES.items():
+            (folder / name).write_text(text, encoding="utf-8-sig")
+
+        assert len(read(folder).lines) == 3
+
+    def test_other_columns_and_empty_lines_are_allowed(self, folder):
+        text = "extra,productName,productID,quantityPerUnit,unitPrice,discontinued\n"
+        text += "\n,Chai,1,x,18.00,0\n\n,Chang,2,x,19.00,1\n"
+        (folder / "products.csv").write_text(text)
+
+        assert [row.number for row in read(folder).products] == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("name", "old", "new", "error"),
+        [(name, *row) for name, rows in WRONG_ROWS.items() for row in rows],
+    )
+    def test_a_wrong_row_names_file_and_line(self, folder, name, old, new, error):
+        edit(folder, name, old, new)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        expected = f"{name}, line {error}" if error[0].isdigit() else f"{name}, line"
+        assert caught.value.errors[0].startswith(expected)
+        assert error in caught.value.errors[0]
+
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize(
+        ("make", "error"),
+        [
+            (Path.unlink, ": the file is missing"),
+            (lambda path: path.write_bytes(b""), ": the file is empty"),
+            (
+                lambda path: path.write_text(path.read_text("utf-8").split("\n")[0]),
+                ": the file holds no row",
+            ),
+            (
+                lambda path: path.write_bytes(path.read_bytes() + b"Caf\xe9\n"),
+                " is not UTF-8",
+            ),
+            (
+                lambda path: path.write_text(path.read_text("utf-8"), "utf-16"),
+                ", line 1: is not UTF-8",
+            ),
+        ],
+        ids=["missing", "empty", "header", "latin-1", "utf-16"],
+    )
+    def test_a_wrong_file(self, folder, name, make: Callable[[Path], object], error):
+        make(folder / name)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        assert len(caught.value.errors) == 1, "one cause, one error"
+        assert caught.value.errors[0].startswith(name)
+        assert error in caught.value.errors[0]
+
+    def test_not_utf_8_names_the_line(self, folder):
+        edit(folder, "customers.csv", "Kléber", "Kl?ber")
+        data = (folder / "customers.csv").read_bytes().replace(b"Kl?", b"Kl\xe9")
+        (folder / "customers.csv").write_bytes(data)
+
+        with pytest.raises(
+            WrongFilesError, match=r"customers\.csv, line 3: is not UTF-8"
+        ):
+            read(folder)
+
+    def test_a_row_is_where_it_starts(self, folder):
+        edit(folder, "customers.csv", "Obere Str. 57", '"Obere\nStr.\n57"')
+        edit(folder, "customers.csv", "BLONP", '"X\nY"')
+
+        with pytest.raises(
+            WrongFilesError, match=r"customers\.csv, line 5: customerID"
+        ):
+            read(folder)
+
+    def test_several_errors_come_together_and_not_without_end(self, folder):
+        rows = "".join(f"{n},1,NaN,1,0\n" for n in range(10))
+        edit(folder, "customers.csv", "Alfreds Futterkiste", "")
+        edit(folder, "order-details.csv", "10248,1,14.00,12,0\n", rows * 3)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        lines = str(caught.value).splitlines()
+        assert lines[0] == "customers.csv, line 2: companyName is missing"
+        assert lines[-1] == f"... and {31 - SHOWN_ERRORS} more errors."
+        assert len(lines) == SHOWN_ERRORS + 1
+
+    def test_one_wrong_row_is_one_error(self, folder):
+        edit(folder, "customers.csv", "Alfreds Futterkiste", "NULL")
+        edit(folder, "products.csv", "1,Chai", "x,Chai")
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        assert len(caught.value.errors) == 2, "rows that refer to them are right"
+
+    @with_northwind
+    def test_northwind(self):
+        northwind = read(NORTHWIND)
+
+        countries = {row.country for row in northwind.customers}
+        assert len(northwind.lines) == 2155
+        assert len(countries) == 21
+        assert not any(re.search(r"\d", country) for country in countries)
+
+
+class TestImport:
+    @with_northwind
+    def test_northwind(self, migrated):
+        printed = migrated.run("import_northwind", NORTHWIND).stdout
+
+        assert migrated.counts() == {
+            "customers": 91,
+            "products": 77,
+            "orders": 830,
+            "lines": 2155,
+            "invoices": 0,
+        }
+        table = table_of(printed)
+        rows = {name: cells[0] for name, cells in table.items()}
+        assert rows == {
+            "Model": "Rows",
+            "Customers": "91",
+            "Products": "77",
+            "Orders": "830",
+            "Order lines": "2,155",
+            "Total": "3,153",
+        }
+        assert [cells[2] for cells in table.values()][1:] == ["1", "1", "1", "1", "4"]
+        assert table["Orders"][-2:] == ["orders/1-A", "orders/830-A"]
+        statements = [int(cells[1]) for cells in list(table.values())[1:]]
+        assert sum(statements[:-1]) == statements[-1] < 100
+        assert "\x1b" not in printed, "plain text without a terminal"
+
+    @with_northwind
+    def test_the_relations_are_those_of_the_files(self, migrated):
+        migrated.run("import_northwind", NORTHWIND, "-v0")
+
+        found = migrated.sql(
+            "SELECT c.code, o.number, p.number, l.quantity, l.discount "
+            "FROM shop_orderline l JOIN shop_order o ON o.id = l.order_id "
+            "JOIN shop_customer c ON c.id = o.customer_id "
+            "JOIN shop_product p ON p.id = l.product_id"
+        )
+        northwind = read(NORTHWIND)
+        customers = {row.number: row.customer for row in northwind.orders}
+        assert {(c, o, p, q, Decimal(str(d))) for c, o, p, q, d in found} == {
+            (customers[row.order], row.order, row.product, row.quantity, row.discount)
+            for row in northwind.lines
+        }
+
+    def test_the_statements_in_the_table_are_those_that_were_sent(
+        self, migrated, folder
+    ):
+        printed = migrated.python(
+            "from django.core.management import call_command\n"
+            "from django.db import connection\n"
+            "sent = []\n"
+            "def note(execute, sql, params, many, context):\n"
+            "    sent.append(sql)\n"
+            "    return execute(sql, params, many, context)\n"
+            "with connection.execute_wrapper(note):\n"
+            f"    call_command('import_northwind', {str(folder)!r})\n"
+            "start = next(i for i, sql in enumerate(sent) if 'IMMEDIATE' in sql)\n"
+            "print(len(sent[start:]), sum('INSERT INTO \"shop_' in s for s in sent))"
+        )
+
+        # One BEGIN, around all inserts, belongs to no model.
+        sent, inserts = map(int, printed.splitlines()[-1].split())
+        assert int(table_of(printed)["Total"][1]) == sent - 1
+        assert inserts == 4
+
+    def test_ids_are_given_before_any_insert(self, migrated, folder):
+        order = migrated.python(
+            "from django.core.management import call_command\n"
+            "from django.db import connection\n"
+            "from django_hilo.signals import range_reserved\n"
+            "def note(execute, sql, params, many, context):\n"
+            "    if sql.startswith('INSERT INTO \"shop_'): print('insert')\n"
+            "    return execute(sql, params, many, context)\n"
+            "def reserved(**kwargs): print('reserved')\n"
+            "range_reserved.connect(reserved)\n"
+            "with connection.execute_wrapper(note):\n"
+            f"    call_command('import_northwind', {str(folder)!r}, verbosity=0)\n"
+        )
+
+        assert order.split() == ["reserved"] * 4 + ["insert"] * 4
+
+    def test_quiet(self, migrated, folder):
+        assert migrated.run("import_northwind", folder, "-v0").stdout == ""
+        assert migrated.counts()["lines"] == 3
+
+    def test_stdout_may_be_captured(self, migrated, folder):
+        printed = migrated.python(
+            "from io import StringIO\n"
+            "from django.core.management import call_command\n"
+            "out = StringIO()\n"
+            f"call_command('import_northwind', {str(folder)!r}, stdout=out)\n"
+            "assert 'orders/1-A' in out.getvalue()\n"
+        )
+
+        assert printed == ""
+
+    def test_a_wrong_row_imports_nothing(self, migrated, folder):
+        edit(folder, "order-details.csv", "34.80,5", "34.80,many")
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert "order-details.csv, line 4: quantity 'many' is no" in done.stderr
+        assert "Nothing was imported." in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not any(migrated.counts().values())
+
+    def test_an_error_of_the_database_imports_nothing(self, migrated, folder):
+        migrated.sql(
+            "CREATE TRIGGER stop BEFORE INSERT ON shop_orderline WHEN NEW.quantity = 5 "
+            "BEGIN SELECT RAISE(ABORT, 'no line of five'); END"
+        )
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert done.stderr.strip() == (
+            "CommandError: no line of five\nNothing was imported."
+        )
+        assert not any(migrated.counts().values())
+
+    def test_a_second_import_is_refused(self, migrated, folder):
+        migrated.run("import_northwind", folder)
+        before = migrated.counts()
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert "customer ALFKI and 5 more rows of these files" in done.stderr
+        assert "Nothing was imported." in done.stderr
+        assert migrated.counts() == before
+
+    def test_one_known_row_is_enough_to_refuse(self, migrated, folder):
+        migrated.run("import_northwind", folder)
+        for name, old, new in [
+            ("customers.csv", "ALFKI", "NEWER"),
+            ("orders.csv", "ALFKI", "NEWER"),
+            ("customers.csv", "BLONP", "OTHER"),
+            ("orders.csv", "BLONP", "OTHER"),
+            ("products.csv", "1,Chai", "71,Chai"),
+            ("order-details.csv", "10248,1,", "10248,71,"),
+            ("order-details.csv", "10249,1,", "10249,71,"),
+            ("orders.csv", "10248", "20248"),
+            ("order-details.csv", "10248", "20248"),
+            ("order-details.csv", "10248", "20248"),
+        ]:
+            edit(folder, name, old, new)
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert "product 2 and 1 more rows" in done.stderr
+        assert migrated.counts()["customers"] == 2
+
+    def test_without_tables(self, example, folder):
+        done = example.run("import_northwind", folder, expect=1)
+
+        assert "Run: python manage.py migrate --database=default" in done.stderr
+
+    def test_an_unknown_database(self, migrated, folder):
+        done = migrated.run("import_northwind", folder, "--database=no", expect=2)
+
+        assert "--database" in done.stderr
+        assert "'no'" in done.stderr
+
+
+class TestDemo:
+    @pytest.fixture
+    def done(self, example: Example) -> subprocess.CompletedProcess[str]:
+        return example.run("demo")
+
+    def test_the_pages_it_requests(self, example, done):
+        visits = re.findall(
+            r"^(GET|POST) +http://127\.0\.0\.1:\d+(\S+)  (\d+)  (\d+) bytes  (.*)$",
+            done.stdout,
+            re.MULTILINE,
+        )
+        paths = [path for _, path, *_ in visits]
+
+        assert {status for _, _, status, *_ in visits} == {"200"}
+        assert paths[:6] == [
+            "/",
+            "/static/shop/shop.css",
+            "/customers/",
+            "/products/",
+            "/orders/",
+            "/orders/?page=2",
+        ]
+        assert re.fullmatch(r"/order/orders/\d+-A/", paths[6])
+        assert re.fullmatch(r"/invoice/invoices/\d+-A\$orders/\d+-A/", paths[7])
+        for name in ("customer", "product", "order", "orderline", "invoice"):
+            admin = [p for p in paths if p.startswith(f"/admin/shop/{name}/")]
+            assert admin[0] == f"/admin/shop/{name}/"
+            assert [path.rsplit("/", 2)[1] for path in admin[1:]] == [
+                "change",
+                "history",
+            ]
+            assert "_2F" in admin[1]
+        assert any(re.search(r"invoices_2F\d+-A_24orders_2F", path) for path in paths)
+        titles = {path: title for _, path, _, _, title in visits}
+        assert titles["/admin/"].startswith("Site administration")
+        assert titles["/orders/?page=2"].startswith("Orders, page 2")
+        assert all(titles[path] for path in paths if "static" not in path)
+        assert f"{len(visits)} pages, each answered with 200." in done.stdout
+
+    def test_what_it_makes(self, example, done):
+        counts = example.counts()
+
+        assert counts["customers"] == 20
+        assert counts["products"] == 30
+        assert counts["orders"] == 200
+        assert 200 <= counts["lines"] <= 1000
+        assert 50 <= counts["invoices"] <= 200
+        table = table_of(done.stdout)
+        assert table["Orders"][-2:] == ["orders/1-A", "orders/200-A"]
+        assert re.fullmatch(r"invoices/1-A\$orders/\d+-A", table["Invoices"][-2])
+        assert table["Total"][2] == "5", "reservations"
+        wrong = example.sql(
+            "SELECT id FROM shop_invoice WHERE id NOT LIKE '%$' || order_id"
+        )
+        assert wrong == []
+
+    def test_twice_on_one_file(self, example, done):
+        password = example.sql("SELECT username, password FROM auth_user")
+
+        example.run("demo")
+
+        assert example.counts()["orders"] == 400
+        again = example.sql("SELECT username, password FROM auth_user")
+        assert (
+            [name for name, _ in password] == [name for name, _ in again] == ["admin"]
+        )
+        assert password != again
+
+    def test_importing_after_the_demo(self, example, done, folder):
+        example.run("import_northwind", folder)
+
+        assert example.counts()["customers"] == 22
+
+    def test_a_page_that_fails_is_told(self, example):
+        example.run("migrate", "-v0")
+        example.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
+
+        done = example.run("demo", expect=1)
+
+        assert re.search(r"/admin/  500  .*WRONG", done.stdout)
+        assert "pages did not answer as they should" in done.stderr
+
+    def test_a_login_page_is_not_the_page_that_was_asked_for(self, migrated, folder):
+        migrated.run("import_northwind", folder)
+
+        printed = migrated.python(
+            "from example_project.shop.server import LocalServer\n"
+            "from example_project.shop.visits import visit_all\n"
+            "with LocalServer(log=False).in_background() as url:\n"
+            "    for visit, right in visit_all(url, 'admin', 'wrong'):\n"
+            "        if not right: print(visit.method, visit.path, visit.status)\n"
+        )
+
+        assert "GET /admin/login/ 200" in printed
+        assert "/orders/" not in printed
+
+    @pytest.mark.parametrize("arguments", [[], ["-v0"]])
+    def test_no_password_is_shown_where_nobody_can_use_it(self, example, arguments):
+        done = example.run("demo", *arguments)
+
+        assert "assword" not in done.stdout
+        assert bool(done.stdout) == (not arguments)
+
+
+class TestDemoWithNorthwind:
+    def test_invoices_are_made_of_what_was_shipped(self, example, folder):
+        printed = example.run("demo", folder).stdout
+
+        (invoice,) = example.sql("SELECT id, total FROM shop_invoice")
+        assert invoice[0] == "invoices/1-A$orders/1-A"
+        assert Decimal(str(invoice[1])) == Decimal("283.68")  # 168 + 83.30 + 32.38
+        assert table_of(printed)["Total"][0] == "10"
+
+    def test_twice(self, example, folder):
+        example.run("demo", folder)
+        before = example.counts()
+
+        printed = example.run("demo", folder).stdout
+
+        assert "6 rows of" in printed
+        assert example.counts() == before
+        assert table_of(printed)["Order lines"][0] == "3"
+
+    def test_after_an_import_the_invoices_are_added(self, migrated, folder):
+        migrated.run("import_northwind", folder)
+
+        migrated.run("demo", folder)
+
+        assert migrated.counts()["invoices"] == 1
+
+    def test_wrong_files(self, example, folder):
+        edit(folder, "orders.csv", "BLONP", "XXXXX")
+
+        done = example.run("demo", folder, expect=1)
+
+        assert "orders.csv, line 3: customer 'XXXXX'" in done.stderr
+        assert not any(example.counts().values())
+
+
+class TestTerminal:
+    """The demo where a user sits at a terminal: it serves until Ctrl-C."""
+
+    def test_it_serves_until_interrupted(self, example, folder):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "manage.py", "demo", str(folder)],
+            cwd=PROJECT,
+            env={**example.environment, "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        try:
+            printed = _read_until(ours, "Ctrl-C ends it.")
+            url = re.search(r"http://127\.0\.0\.1:\d+/", printed)
+            password = re.search(r"Password: +(\S{16})\r", printed)
+            assert url and password and re.search(r"User: +admin\r", printed)
+            page = build_opener(ProxyHandler({})).open(url[0], timeout=30)
+            with page:
+                assert b"Counters" in page.read()
+            process.send_signal(signal.SIGINT)
+            _read_until(ours, "The server has ended.")
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+
+        checked = example.python(
+            "from django.contrib.auth import authenticate\n"
+            f"user = authenticate(username='admin', password={password[1]!r})\n"
+            "print(user.is_superuser)"
+        )
+        assert checked.strip() == "True"
+
+
+class TestPages:
+    def test_nothing_is_loaded_from_elsewhere_or_written_into_the_page(
+        self, migrated, folder
+    ):
+        migrated.run("demo", folder, "-v0")
+        migrated.sql("UPDATE shop_product SET name = '<script>alert(1)</script>'")
+        migrated.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
+
+        html = migrated.python(
+            "from django.test import Client\n"
+            "from example_project.shop.visits import shop_pages\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "for path in shop_pages():\n"
+            "    if 'static' not in path: print(client.get(path).content.decode())"
+        )
+
+        assert html.count("<!doctype html>") == 7
+        assert "&lt;script&gt;alert(1)" in html and "&lt;b&gt;bold" in html
+        for unsafe in ("<script", "<style", " style=", "<b>", " on", "http:", "https:"):
+            found = [m for m in re.findall(r"<[^>]*>", html) if unsafe in m]
+            assert found == [], unsafe
+
+    def test_lists_are_in_order_and_cost_few_queries(self, example):
+        example.run("demo", "-v0")
+
+        printed = example.python(
+            "from django.db import connection\n"
+            "from django.test import Client\n"
+            "from django.test.utils import CaptureQueriesContext\n"
+            "from django.test.utils import setup_test_environment\n"
+            "setup_test_environment()\n"
+            "client = Client()\n"
+            "for path in ['/customers/', '/products/', '/orders/']:\n"
+            "    with CaptureQueriesContext(connection) as queries:\n"
+            "        rows = list(client.get(path).context['page'])\n"
+            "    keys = [getattr(r, 'number', None) or r.code for r in rows]\n"
+            "    print(len(queries), keys == sorted(keys), len(keys))"
+        )
+
+        assert printed.splitlines() == ["2 True 20", "2 True 25", "2 True 25"]
+
+    @pytest.mark.parametrize("pk", ["nonsense", "orders/9-A", "orders/1-A%00", "a$"])
+    def test_ids_that_no_row_has(self, migrated, pk):
+        printed = migrated.python(
+            "from django.test import Client\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            f"print(client.get('/order/{pk}/').status_code)\n"
+            f"print(client.get('/invoice/{pk}/').status_code)"
+        )
+
+        assert printed.split() == ["404", "404"]
+
+
+class TestAdmin:
+    def test_an_order_with_lines_is_added_with_two_ids(self, migrated, folder):
+        migrated.run("demo", folder, "-v0")
+
+        printed = migrated.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from example_project.shop.models import Customer, Order, Product\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "client.force_login(User.objects.get())\n"
+            "client.get('/admin/shop/order/add/')\n"
+            "answer = client.post('/admin/shop/order/add/', {\n"
+            "    'number': 5, 'customer': Customer.objects.first().pk,\n"
+            "    'ordered_on': '2026-01-01', 'freight': '1',\n"
+            "    'lines-TOTAL_FORMS': 1, 'lines-INITIAL_FORMS': 0,\n"
+            "    'lines-0-product': Product.objects.first().pk,\n"
+            "    'lines-0-unit_price': '2', 'lines-0-quantity': 3,\n"
+            "    'lines-0-discount': '0'})\n"
+            "order = Order.objects.get(number=5)\n"
+            "print(answer.status_code, order.pk, order.lines.get().pk)"
+        )
+
+        assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A"]
+
+    def test_changelists_do_not_query_per_row(self, example):
+        example.run("demo", "-v0")
+
+        printed = example.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.db import connection\n"
+            "from django.test import Client\n"
+            "from django.test.utils import CaptureQueriesContext\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "client.force_login(User.objects.get())\n"
+            "for name in ['order', 'orderline', 'invoice']:\n"
+            "    with CaptureQueriesContext(connection) as queries:\n"
+            "        client.get(f'/admin/shop/{name}/')\n"
+            "    print(len(queries))"
+        )
+
+        assert all(int(count) < 10 for count in printed.split())
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("url", "expected"),
+        [
+            (
+                "postgres://me:p%40ss@db:5433/shop?sslmode=require",
+                "postgresql me p@ss db 5433 shop require",
+            ),
+            ("postgresql://localhost/shop", "postgresql localhost shop"),
+            ("mysql://me:hush@127.0.0.1/shop", "mysql me hush 127.0.0.1 shop utf8mb4"),
+            ("mariadb://me@h:3307/shop", "mysql me h 3307 shop utf8mb4"),
+        ],
+    )
+    def test_urls_of_servers(self, url, expected):
+        from example_project.databases import from_url
+
+        found = from_url(url)
+
+        engine = found["ENGINE"].removeprefix("django.db.backends.")
+        values = [found[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")]
+        texts = [text for text in [engine, *values, *found["OPTIONS"].values()] if text]
+        assert " ".join(texts) == expected
+
+    @pytest.mark.parametrize(
+        "url", ["oracle://me:hush@h/shop", "postgres://h", "x", ""]
+    )
+    def test_other_urls_are_refused_without_showing_them(self, url):
+        from django.core.exceptions import ImproperlyConfigured
+
+        from example_project.databases import from_url
+
+        with pytest.raises(ImproperlyConfigured) as caught:
+            from_url(url)
+
+        assert "hush" not in str(caught.value)
+
+    def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
+        code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"
+        example.environment.pop("EXAMPLE_SECRET_KEY", None)
+        first, second = example.python(code), example.python(code)
+
+        assert first != second
+        assert first.endswith(" False\n")
+
+    def test_no_migration_is_missing(self, example):
+        example.run("makemigrations", "--check", "--dry-run")
+
+    def test_sqlite_waits_for_writers(self, migrated):
+        assert migrated.sql("PRAGMA journal_mode") == [("wal",)]
+
+
+def _read_until(descriptor: int, text: str) -> str:
+    printed = ""
+    while text not in printed:
+        ready, _, _ = select.select([descriptor], [], [], 60)
+        assert ready, f"{text!r} did not come: {printed}"
+        try:
+            data = os.read(descriptor, 65536)
+        except OSError:  # the other end is closed
+            data = b""
+        assert data, f"{text!r} did not come: {printed}"
+        printed += data.decode()
+    return printed

@@ -1,0 +1,294 @@
+"""Forks, and the ways in which processes end, with real processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from django_hilo.identifiers import parse
+from django_hilo.models import HiLoDocument
+from tests.conftest import PROJECT, child_environment
+from tests.databases import CHOSEN
+from tests.records.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def max_of_orders() -> int:
+    return HiLoDocument.objects.get(collection="orders", node_tag="A").max
+
+
+def highest_given() -> int:
+    return max(parse(key).number for key in Order.objects.values_list("pk", flat=True))
+
+
+class TestExit:
+    def test_the_unused_end_goes_back(self, python):
+        python("Order.objects.create()")
+        assert max_of_orders() == 1
+
+    def test_of_a_thread_and_after_an_error(self, python):
+        python("Order.objects.create(); raise SystemExit(3)", expect=3)
+        python("Order.objects.create(); 1 / 0", expect=1)
+        assert max_of_orders() == 2
+
+    def test_of_a_process_without_a_connection(self, python):
+        python(
+            "from django.db import connections\n"
+            "Order.objects.create(); connections.close_all()"
+        )
+        assert max_of_orders() == 1
+
+    def test_a_killed_process_leaves_a_gap(self, python):
+        python(
+            "import os, signal\n"
+            "Order.objects.create(); os.kill(os.getpid(), signal.SIGKILL)",
+            expect=-signal.SIGKILL,
+        )
+        assert max_of_orders() == 32
+        assert python("print(Order.objects.create().id)") == "orders/33-A"
+
+    def test_a_database_that_is_away_at_the_end(self, python):
+        python(
+            "from django.conf import settings\n"
+            "from django.db import OperationalError, connections\n"
+            "from django.db.backends.base.base import BaseDatabaseWrapper\n"
+            "Order.objects.create(); connections.close_all()\n"
+            "settings.HILO = {**settings.HILO, 'RETRY_FOR': 0.1}\n"
+            "def fail(self): raise OperationalError('gone')\n"
+            "BaseDatabaseWrapper.connect = fail\n"
+        )
+        assert max_of_orders() == 32
+
+    def test_nothing_is_asked_of_the_database_without_ranges(self, python):
+        python(
+            "from django.db.backends.base.base import BaseDatabaseWrapper as W\n"
+            "def fail(self): raise SystemExit('connected')\n"
+            "W.connect = fail\n"
+        )
+
+
+class TestFork:
+    CODE = """
+import os, sys
+from django.db import connections, transaction
+from django_hilo.generator import next_number
+first = [next_number(Order) for _ in range(3)]
+with transaction.atomic():
+    next_number(Order)
+connections.close_all()
+reader, writer = os.pipe()
+if os.fork() == 0:
+    numbers = [next_number(Order) for _ in range(40)]
+    os.write(writer, repr(numbers).encode())
+    {end}
+mine = [next_number(Order) for _ in range(40)]
+os.wait()
+theirs = eval(os.read(reader, 65536))
+assert not set(first + mine) & set(theirs), (first, mine, theirs)
+print(len(set(first + mine + theirs)))
+"""
+
+    def test_the_child_inherits_no_range(self, python):
+        assert python(self.CODE.replace("{end}", "os._exit(0)")) == "83"
+
+    def test_a_child_that_ends_normally_returns_what_is_its_own(self, python):
+        assert python(self.CODE.replace("{end}", "sys.exit()")) == "83"
+
+    def test_a_child_that_no_hook_has_seen(self, python):
+        """Some servers fork in C, without Python's hooks."""
+        code = "import ctypes\n" + self.CODE.replace("{end}", "os._exit(0)")
+        code = code.replace("os.fork()", "ctypes.PyDLL(None).fork()")
+        assert python(code) == "83"
+
+    def test_a_child_born_while_a_thread_holds_the_locks(self, python):
+        code = """
+import os, threading
+from django.db import connections
+from django_hilo import pool, connections as own
+from django_hilo.generator import next_number, resolve
+next_number(Order)
+counter = pool.current().counter(resolve(Order).key)
+held, go_on = threading.Event(), threading.Event()
+def hold():
+    with counter.lock, pool.current()._lock:
+        held.set(); go_on.wait(30)
+thread = threading.Thread(target=hold); thread.start(); held.wait()
+connections.close_all()
+child = os.fork()
+if child == 0:
+    os._exit(0 if next_number(Order) else 1)
+print(os.waitpid(child, 0)[1])
+go_on.set(); thread.join()
+"""
+        assert (
+            python("import warnings; warnings.simplefilter('ignore')\n" + code) == "0"
+        )
+
+    def test_multiprocessing(self, python, tmp_path):
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import multiprocessing, sys\n"
+            "import django; django.setup()\n"
+            "from django.db import connections\n"
+            "from tests.records.models import Order\n"
+            "def work():\n"
+            "    print(Order.objects.create().pk, flush=True)\n"
+            "if __name__ == '__main__':\n"
+            "    Order.objects.create(); connections.close_all()\n"
+            "    context = multiprocessing.get_context(sys.argv[1])\n"
+            "    for _ in range(2):\n"
+            "        process = context.Process(target=work)\n"
+            "        process.start(); process.join(60)\n"
+            "        assert process.exitcode == 0\n"
+        )
+        for method in ("fork", "spawn"):
+            subprocess.run(
+                [sys.executable, script, method],
+                cwd=PROJECT,
+                env={**child_environment(), "PYTHONPATH": str(PROJECT)},
+                check=True,
+                timeout=120,
+            )
+        # The first process's range stays out while its children live: 2 ranges of 32
+        # are gaps but for what each child gave back.
+        assert Order.objects.count() == 6
+        assert max_of_orders() <= 32 + 2 + 32 + 2
+
+
+@pytest.fixture
+def serve():
+    """Start a server, and stop it by its own process id."""
+    started = []
+
+    def start(*command: str, **environment: str) -> tuple[subprocess.Popen[bytes], int]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = subprocess.Popen(
+            [part.replace("PORT", str(port)) for part in command],
+            cwd=PROJECT,
+            env={**child_environment(), **environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        started.append(process)
+        return process, port
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+
+
+def get(port: int) -> tuple[str, str]:
+    give_up = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/", timeout=30
+            ) as page:
+                key, process = page.read().decode().split()
+                return key, process
+        except OSError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.05)  # the server is still starting
+
+
+class TestServers:
+    @pytest.mark.parametrize("preload", [(), ("--preload",)])
+    @pytest.mark.parametrize("threads", ["1", "3"])
+    def test_gunicorn(self, serve, threads, preload):
+        process, port = serve(
+            sys.executable, "-m", "gunicorn", "tests.wsgi", "--bind=127.0.0.1:PORT",
+            "--workers=2", f"--threads={threads}", *preload, HILO_TEST_WARM="1",
+        )  # fmt: skip
+        answers = [get(port) for _ in range(60)]
+        process.terminate()
+        assert process.wait(30) == 0
+
+        assert len({key for key, _ in answers}) == 60
+        assert len({process for _, process in answers}) == 2
+        assert max_of_orders() == highest_given(), "the newest range went back"
+
+    def test_uwsgi(self, serve):
+        uwsgi = shutil.which("uwsgi", path=str(Path(sys.executable).parent))
+        if uwsgi is None:
+            require("uWSGI is not installed")
+        process, port = serve(
+            uwsgi, "--http-socket=127.0.0.1:PORT", "--module=tests.wsgi", "--master",
+            "--processes=2", "--die-on-term", f"--home={sys.prefix}",
+            HILO_TEST_WARM="1",
+        )  # fmt: skip
+        answers = [get(port) for _ in range(60)]
+        process.terminate()
+        process.wait(30)
+
+        assert len({key for key, _ in answers}) == 60
+        assert max_of_orders() == highest_given(), "the newest range went back"
+
+    def test_celery_prefork(self, serve, tmp_path):
+        if importlib.util.find_spec("celery") is None:
+            require("celery is not installed")
+        process, _ = serve(
+            sys.executable, "-m", "celery", "-A", "tests.celery_app", "worker",
+            "--pool=prefork", "--concurrency=2", "--without-gossip", "--without-mingle",
+            "--without-heartbeat",
+            HILO_TEST_BROKER=str(tmp_path), C_FORCE_ROOT="1",
+        )  # fmt: skip
+        sender = (
+            "from tests.celery_app import create_order\n"
+            "for _ in range(20): create_order.delay()\n"
+        )
+        subprocess.run(
+            [sys.executable, "-c", sender],
+            cwd=PROJECT,
+            env={**child_environment(), "HILO_TEST_BROKER": str(tmp_path)},
+            check=True,
+            timeout=60,
+        )
+        give_up = time.monotonic() + 60
+        while Order.objects.count() < 20 and time.monotonic() < give_up:
+            time.sleep(0.1)  # the worker is still at work
+        process.terminate()
+        process.wait(60)
+
+        assert Order.objects.count() == 20
+        assert max_of_orders() == highest_given(), "the newest range went back"
+
+
+def require(sentence: str) -> None:
+    if os.environ.get("HILO_TEST_REQUIRE") == "1":
+        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
+    pytest.skip(sentence)
+
+
+@pytest.mark.skipif(
+    CHOSEN != "postgres" or os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2",
+    reason="the pool of psycopg 3",
+)
+def test_a_pool_with_one_connection(python):
+    """A wrapper of the same pool would wait for the caller's own connection."""
+    code = """
+from django.db import connections, transaction
+options = connections["default"].settings_dict
+options["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 1, "timeout": 2}
+options["CONN_MAX_AGE"] = 0
+with transaction.atomic():
+    print(*[Order.objects.create().pk for _ in range(40)][-1:])
+connections["default"].close()
+connections["default"].close_pool()
+"""
+    assert python(code) == "orders/40-A"
