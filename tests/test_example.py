@@ -18,6 +18,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
+from tests.databases import CHOSEN
 
 PROJECT = Path(__file__).resolve().parent.parent
 NORTHWIND = Path(
@@ -25,6 +26,9 @@ NORTHWIND = Path(
 )
 with_northwind = pytest.mark.skipif(
     not NORTHWIND.is_dir(), reason=f"Northwind's CSV files are not in {NORTHWIND}."
+)
+pytestmark = pytest.mark.skipif(
+    CHOSEN != "sqlite", reason="The example brings its own database: tested once."
 )
 TABLES = {
     "customers": "shop_customer",
@@ -482,6 +486,23 @@ class TestImport:
 
         assert "Run: python manage.py migrate --database=default" in done.stderr
 
+    def test_another_database(self, migrated, folder, tmp_path):
+        (tmp_path / "two_databases.py").write_text(
+            "from example_project.settings import *\n"
+            f"DATABASES['other'] = sqlite({str(tmp_path / 'other.sqlite3')!r})\n"
+            "HILO = {'NODE_TAG': {'default': 'A', 'other': 'B'}}\n"
+        )
+        migrated.environment["DJANGO_SETTINGS_MODULE"] = "two_databases"
+        migrated.environment["PYTHONPATH"] = str(tmp_path)
+        migrated.run("migrate", "-v0", "--database=other")
+
+        printed = migrated.run("import_northwind", folder, "--database=other").stdout
+
+        assert table_of(printed)["Orders"][-2:] == ["orders/1-B", "orders/2-B"]
+        assert not any(migrated.counts().values())
+        migrated.database = tmp_path / "other.sqlite3"
+        assert migrated.counts()["lines"] == 3
+
     def test_an_unknown_database(self, migrated, folder):
         done = migrated.run("import_northwind", folder, "--database=no", expect=2)
 
@@ -651,6 +672,7 @@ class TestTerminal:
             page = build_opener(ProxyHandler({})).open(url[0], timeout=30)
             with page:
                 assert b"Counters" in page.read()
+            assert "10/10" in printed, "the end of the progress bar"
             process.send_signal(signal.SIGINT)
             _read_until(ours, "The server has ended.")
             assert process.wait(30) == 0

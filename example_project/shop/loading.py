@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from django_hilo.signals import range_reserved
 from example_project.shop.graph import Graph
@@ -37,6 +39,7 @@ def load(graph: Graph, using: str, advance: Advance) -> list[Figures]:
     ]
     # Outside the transaction: on SQLite its rollback would take the ranges back.
     for objects, figures in groups:
+        _refer_by_id(objects)
         with _measured(figures, using):
             _manager(figures).using(using).assign_ids(objects)
         figures.first_id, figures.last_id = str(objects[0].pk), str(objects[-1].pk)
@@ -47,6 +50,18 @@ def load(graph: Graph, using: str, advance: Advance) -> list[Figures]:
                     _manager(figures).using(using).bulk_create(batch)
                 advance(str(figures.model._meta.verbose_name_plural), len(batch))
     return [figures for _, figures in groups]
+
+
+def _refer_by_id(objects: Sequence[models.Model]) -> None:
+    """Set the foreign keys, whose objects have their ids by now.
+
+    Left to bulk_create(), Django would compare databases: it takes an object that is
+    not saved for one of the default database.
+    """
+    for field in objects[0]._meta.concrete_fields:
+        if isinstance(field, models.ForeignKey):
+            for instance in objects:
+                setattr(instance, field.attname, getattr(instance, field.name).pk)
 
 
 def _manager(figures: Figures) -> Any:
@@ -60,7 +75,7 @@ def _batches(objects: Sequence[models.Model]) -> Iterator[Sequence[models.Model]
 
 @contextmanager
 def _measured(figures: Figures, using: str) -> Iterator[None]:
-    """Count the statements on a connection, the reservations and the time."""
+    """Count the statements, the reservations and the time."""
 
     def count(execute: Any, *arguments: Any) -> Any:
         figures.statements += 1
@@ -69,11 +84,18 @@ def _measured(figures: Figures, using: str) -> Iterator[None]:
     def note(**kwargs: Any) -> None:
         figures.reservations += 1
 
-    range_reserved.connect(note)
+    def watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+        # On MariaDB a range is reserved on a connection of its own.
+        if connection not in watched:
+            watched.append(connection)
+            stack.enter_context(connection.execute_wrapper(count))
+
+    watched: list[BaseDatabaseWrapper] = []
     started = perf_counter()
-    try:
-        with connections[using].execute_wrapper(count):
-            yield
-    finally:
-        figures.seconds += perf_counter() - started
-        range_reserved.disconnect(note)
+    with ExitStack() as stack:
+        watch(connections[using])
+        for signal, receiver in ((connection_created, watch), (range_reserved, note)):
+            signal.connect(receiver)
+            stack.callback(signal.disconnect, receiver)
+        yield
+    figures.seconds += perf_counter() - started

@@ -183,21 +183,19 @@ def _read(
     parsed = []
     before = len(errors)
     try:
-        for row in read_rows(folder / keys.file, columns):
-            if not isinstance(row, Row):
-                line, message = row
-                keys.complete = False
-                errors.append(f"{keys.file}, line {line}: {message}")
-                continue
+        for line, row in read_rows(folder / keys.file, columns):
             try:
+                if isinstance(row, WrongValueError):
+                    raise row
                 parsed.append(parse(row))
             except WrongValueError as error:
-                keys.complete = keys.complete and keys.last_line == row.line
-                errors.append(f"{keys.file}, line {row.line}: {error}")
+                keys.complete = keys.complete and keys.last_line == line
+                errors.append(f"{keys.file}, line {line}: {error}")
     except WrongFileError as error:
         keys.complete = False
         place = f", line {error.line}" if error.line else ""
         errors.append(f"{keys.file}{place}: {error}")
     if not parsed and len(errors) == before:
+        keys.complete = False
         errors.append(f"{keys.file}: the file holds no row under its header")
     return parsed

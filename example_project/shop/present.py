@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.db import connections, models
 
+from example_project.shop.graph import Graph
 from example_project.shop.loading import Figures
 from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
 from example_project.shop.northwind import Northwind
@@ -26,6 +27,14 @@ def rows_present(northwind: Northwind, using: str) -> list[str]:
         # in_bulk() splits what is too long for one statement.
         for key in model._default_manager.using(using).in_bulk(wanted, field_name=field)
     ]
+
+
+def missing_invoices() -> Graph:
+    """Build the invoices of shipped orders in the default database that have none."""
+    lines = OrderLine.objects.filter(order__invoices=None).select_related("order")
+    found = Graph(orders=list(Order.objects.filter(invoices=None)), lines=list(lines))
+    found.add_invoices()
+    return Graph(invoices=found.invoices)
 
 
 def figures_present() -> list[Figures]:

@@ -66,12 +66,10 @@ def progress_bar(console: Console, total: int) -> Iterator[Advance]:
 def print_figures(console: Console, title: str, figures: Sequence[Figures]) -> None:
     """Print the table of what was loaded, with the sums last."""
     table = Table(
-        title=title,
         box=box.SIMPLE_HEAD if console.is_terminal else box.MARKDOWN,
-        title_justify="left",
         show_footer=True,
     )
-    table.add_column("", "Total")
+    table.add_column("Model", "Total")
     for header, total in [
         ("Rows", f"{sum(row.rows for row in figures):,}"),
         ("Statements", f"{sum(row.statements for row in figures):,}"),
@@ -91,4 +89,5 @@ def print_figures(console: Console, title: str, figures: Sequence[Figures]) -> N
             row.first_id,
             row.last_id,
         )
+    console.print(f"{title}:")
     console.print(table)

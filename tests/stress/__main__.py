@@ -31,6 +31,11 @@ def arguments() -> argparse.Namespace:
     add("--seed", default=str(random.randrange(10**6)))
     add("--keep", action="store_true", help="keep the journals")
     add(
+        "--keep-sockets",
+        action="store_true",
+        help="forked children keep the sockets of their parent's connections open",
+    )
+    add(
         "--sabotage",
         choices=SABOTAGES,
         help="break something: exit code 0 if the run shows it",
@@ -54,6 +59,8 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix=f"hilo-stress-{options.database}-"))
     os.environ["HILO_STRESS_FOLDER"] = str(folder)
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.stress.settings"
+    if options.keep_sockets:
+        os.environ["HILO_STRESS_KEEP_SOCKETS"] = "1"
     if options.sabotage:
         os.environ["HILO_STRESS_SABOTAGE"] = options.sabotage
     print(f"== Stress on {options.database}, seed {options.seed}", flush=True)

@@ -87,7 +87,7 @@ def check_course(verdict: Verdict, evidence: Evidence, course: Course) -> None:
         process.end for seat, process in processes.items() if seat not in course.killed
     )
     figures: dict[str, Any] = dict(course.events)
-    figures["forked"] = sum(len(p.forked_at) for p in processes.values())
+    figures["forked"] = sum(len(p.forked) for p in processes.values())
     figures["ends by _exit"] = ends["_exit"]
     figures["normal ends, of children too"] = ends["normally"]
     figures["ids of the generator"] = course.ids
@@ -100,6 +100,7 @@ def check_course(verdict: Verdict, evidence: Evidence, course: Course) -> None:
         (figures["forked"], "No process forked."),
         (held, "No process held numbers when it forked."),
         (course.events["ended normally"], "No process ended normally."),
+        (not _lost_children(evidence, course), "A child of a fork is missing."),
         (not ends["killed"], "A process that nobody killed did not end well."),
         (verdict.figures["rows rolled back"], "No row was rolled back."),
         (verdict.figures["returns"], "No range was returned."),
@@ -112,6 +113,16 @@ def check_course(verdict: Verdict, evidence: Evidence, course: Course) -> None:
     ):
         if not happened:
             verdict.failures.append(else_wrong)
+
+
+def _lost_children(evidence: Evidence, course: Course) -> list[int]:
+    # A parent that was killed may have noted a fork that it did not come to.
+    return [
+        seat
+        for process in evidence.processes.values()
+        for _, seat in process.forked
+        if seat not in evidence.processes and process.seat not in course.killed
+    ]
 
 
 def _came_again(evidence: Evidence) -> int:
@@ -233,7 +244,7 @@ def _show_memory_at_forks(verdict: Verdict, evidence: Evidence) -> None:
     """Count what parents gave after a fork out of ranges reserved before it."""
     numbers = 0
     for process in evidence.processes.values():
-        for forked_at in process.forked_at:
+        for forked_at, _ in process.forked:
             held = Numbers(span for span in process.spans if span.at < forked_at)
             numbers += sum(
                 at > forked_at and number in held for at, number in process.got

@@ -30,7 +30,8 @@ class Process:
     spans: list[Span] = field(default_factory=list)
     # (when, number), whatever became of it.
     got: list[tuple[int, int]] = field(default_factory=list)
-    forked_at: list[int] = field(default_factory=list)
+    # (when, seat of the child)
+    forked: list[tuple[int, int]] = field(default_factory=list)
     returned: int = 0
     # "normally", "_exit", or "killed", which leaves no note.
     end: str = "killed"
@@ -169,7 +170,7 @@ class _Reader:
             self.evidence.rolled_back.add(taken)
 
     def _forked(self, at: int, seat: str) -> None:
-        self.process.forked_at.append(at)
+        self.process.forked.append((at, int(seat)))
 
     def _ended(self, at: int, how: str) -> None:
         self.process.end = how

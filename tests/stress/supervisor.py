@@ -88,11 +88,7 @@ class Supervisor:
         self._starts = 0
         self._running: list[Running] = []
         # Whom the next event meets: in turn workers with long and with short ranges.
-        long, short = list(range(1, WORKERS, 2)), list(range(0, WORKERS, 2))
-        self._random.shuffle(long)
-        self._random.shuffle(short)
-        in_turn = [n for pair in zip(long, short, strict=True) for n in pair]
-        self._next = {kind: cycle(in_turn) for kind in ("kill", "fork", "end")}
+        self._next = {kind: cycle(self._turns()) for kind in ("kill", "fork", "end")}
 
     def run(self, goal: Goal) -> Course:
         """Run until the goal is reached; nothing that was started is left."""
@@ -107,8 +103,15 @@ class Supervisor:
                 self._run_last()
         finally:
             self._end_by_force()
+        self._read_errors()
         self.course.ids, self.course.rows = self.board.done(self._starts)
         return self.course
+
+    def _turns(self) -> list[int]:
+        long, short = list(range(1, WORKERS, 2)), list(range(0, WORKERS, 2))
+        self._random.shuffle(long)
+        self._random.shuffle(short)
+        return [number for pair in zip(long, short, strict=True) for number in pair]
 
     def _start(self, number: int) -> None:
         seat = self._starts * SEATS_PER_WORKER
@@ -234,6 +237,13 @@ class Supervisor:
         self._start(0)
         self._running[0].asked_to_end = True
         self._end_all()
+
+    def _read_errors(self) -> None:
+        for path in sorted(self.folder.glob("*.stderr")):
+            lines = path.read_text().splitlines()
+            if lines:
+                text = f"Seat {path.stem} or a child of it: {lines[-1]}"
+                self.course.failures.append(text)
 
     def _end_by_force(self) -> None:
         self.board.stop()

@@ -110,12 +110,19 @@ def test_ranges_of_which_a_part_went_back_do_not_overlap(tmp_path):
 
 
 def test_a_run_in_which_nothing_happened(tmp_path):
-    verdict = judge(tmp_path, ONE, TWO)
+    verdict = judge(tmp_path, ONE, TWO + "4 forked 5\n")
     assert not verdict.failures
 
     stored = Stored([], 16)
     check_course(verdict, collect(tmp_path, stored), Course(failures=["Broken."]))
 
     assert verdict.failures[0] == "Broken."
-    for missing in ("killed", "forked", "did not overlap", "interleave", "returned"):
+    for missing in (
+        "child",
+        "killed",
+        "forked",
+        "did not overlap",
+        "interleave",
+        "returned",
+    ):
         assert any(missing in failure for failure in verdict.failures)

@@ -98,8 +98,7 @@ class Worker:
         from tests.stress.forking import fork
 
         child_seat = self.seat + forks
-        journal.mine().note("forked", child_seat)
-        pid = fork(self.gate, self.threads)
+        pid = fork(self.gate, self.threads, child_seat)
         if pid == 0:
             self._become_child(child_seat)
         return pid
@@ -154,6 +153,7 @@ def _note_returned(last: int, **kwargs: object) -> None:
 
 def main() -> int:
     """Set the process up and run it."""
+    faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)
     folder, seat, seed = sys.argv[1:]
     worker = Worker(Path(folder), int(seat), seed)

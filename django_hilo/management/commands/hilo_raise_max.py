@@ -14,7 +14,7 @@ from django_hilo.targets import resolve
 class Command(BaseCommand):
     help = (
         "Raises Max of each counter to the highest id in the tables, where it is lower: "
-        "after a restore, a failover or an import by SQL. Never lowers it, and may run "
+        "after a restore, a failover or an import by SQL. Never lowers it; may run "
         "beside writers."
     )
 
@@ -40,9 +40,10 @@ class Command(BaseCommand):
         wanted = {collection.lower() for collection in options["collections"]}
         fields = list(fields_on(using))
         known = {field.collection_name.lower() for field in fields}
-        if wanted - known:
+        missing = ", ".join(sorted(wanted - known))
+        if missing:
             raise CommandError(
-                f"No model on {using!r} has ids of {', '.join(sorted(wanted - known))}. "
+                f"No model on {using!r} has ids of {missing}. "
                 f"There are: {', '.join(sorted(known))}."
             )
         for field in fields:

@@ -6,15 +6,16 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from rich.console import Console
 
+from django_hilo.exceptions import HiLoError
 from example_project.shop.administrator import USERNAME, renew_administrator
 from example_project.shop.factories import made_up_graph
 from example_project.shop.graph import Graph, graph_of
-from example_project.shop.loading import load
+from example_project.shop.loading import Figures, load
 from example_project.shop.northwind import WrongFilesError, read
-from example_project.shop.present import figures_present, rows_present
+from example_project.shop.present import figures_present, missing_invoices, rows_present
 from example_project.shop.report import console_for, print_figures, progress_bar
 from example_project.shop.server import LocalServer
 from example_project.shop.visits import visit_all
@@ -60,6 +61,7 @@ class Command(BaseCommand):
                 f"{len(present)} rows of {folder} are in the database already. Nothing "
                 f"was imported; the demo goes on with what is there."
             )
+            self._insert(console, missing_invoices())
             print_figures(console, "In the database", figures_present())
             return
         graph = graph_of(northwind)
@@ -67,9 +69,14 @@ class Command(BaseCommand):
         self._load(console, "Northwind", graph)
 
     def _load(self, console: Console, title: str, graph: Graph) -> None:
-        with progress_bar(console, len(graph)) as advance:
-            figures = load(graph, DEFAULT_DB_ALIAS, advance)
-        print_figures(console, title, figures)
+        print_figures(console, title, self._insert(console, graph))
+
+    def _insert(self, console: Console, graph: Graph) -> list[Figures]:
+        try:
+            with progress_bar(console, len(graph)) as advance:
+                return load(graph, DEFAULT_DB_ALIAS, advance)
+        except (DatabaseError, HiLoError) as error:
+            raise CommandError(f"{error}\nNothing was inserted.") from error
 
     def _serve(self, password: str, log: bool) -> None:
         server = LocalServer(log=log)

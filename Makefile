@@ -1,0 +1,70 @@
+# Each target sets up what it needs: a virtual environment in this folder, pinned
+# versions, nothing outside.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Which of the tested pairs `make matrix` runs: Django:Python.
+MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
+# Seconds of `make stress`, a database; empty: the full length.
+SECONDS_EACH :=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with Northwind's CSV files).
+	$(BIN)/python manage.py demo $(NORTHWIND)
+
+.PHONY: test
+test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
+	tests/on_each_database.sh $(BIN)/python -m pytest -q
+
+.PHONY: stress
+stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).
+	tests/on_each_database.sh $(BIN)/python -m tests.stress $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+
+.PHONY: matrix
+matrix: ## Run the tests on each supported pair of Django and Python.
+	tests/matrix.sh $(MATRIX)
+
+.PHONY: lint
+lint: $(VENV)/lint ## Check style, types and migrations.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m django makemigrations --check --dry-run --pythonpath .
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+.PHONY: coverage
+coverage: $(VENV)/test ## Run `make test` with branch coverage; all servers must be there.
+	rm -f .coverage .coverage.*
+	HILO_TEST_REQUIRE=1 PYTEST_ADDOPTS="--cov --cov-append --cov-report=" $(MAKE) test
+	$(BIN)/coverage report --fail-under=$(COVERAGE)
+
+COVERAGE := 97
+
+.PHONY: package
+package: $(VENV)/package ## Build wheel and sdist, and check what is in them.
+	rm -rf dist
+	$(BIN)/python -m build -q
+	$(BIN)/twine check --strict dist/*
+	tests/check_package.sh $(BIN)/python
+
+.PHONY: release-check
+release-check: test lint coverage package matrix stress ## Run everything at full length.
+
+.PHONY: clean
+clean: ## Remove what the other targets made.
+	rm -rf .venv .venv-* dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis example.sqlite3*
+
+$(BIN)/python:
+	@python=$$(tests/find_python.sh) && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$$python cannot make a virtual environment. Debian: apt install python3-venv" >&2; exit 1; }; }
+
+# One stamp a requirements file: installed again when it, or one it includes, changes.
+$(VENV)/%: requirements/%.txt requirements/example.txt requirements/test.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
