@@ -6,11 +6,11 @@ Nothing else writes the table, so every change burns the ticket of the newest ra
 from __future__ import annotations
 
 import logging
-import math
 import random
 import secrets
 import time
 from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 from django.db import Error, connections, transaction
@@ -92,7 +92,7 @@ def _change_locked(
     prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with transaction.atomic(using=db):
         if not bound:
-            _limit_lock_wait(connection)
+            _limit_times(connection)
         locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
         if connection.features.has_select_for_update:
             locked = locked.select_for_update()
@@ -118,14 +118,26 @@ def _make_row(db: str, collection: str, node_tag: str) -> None:
     HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
 
 
-def _limit_lock_wait(connection: BaseDatabaseWrapper) -> None:
-    seconds = settings.LOCK_TIMEOUT
+def _limit_times(connection: BaseDatabaseWrapper) -> None:
+    """Bound the wait for the lock, and the time that a lost process may hold it.
+
+    A process that was stopped, cut off, or killed while a child of a fork shared its
+    socket leaves its transaction open: the server ends it while others still wait.
+    """
+    wait, idle = settings.LOCK_TIMEOUT, settings.LOCK_TIMEOUT / 2
     if connection.vendor == "postgresql":
-        _execute(connection, f"SET LOCAL lock_timeout = {math.ceil(seconds * 1000)}")
+        _execute(
+            connection,
+            f"SELECT set_config('lock_timeout', '{ceil(wait * 1000)}', true), "
+            f"set_config('idle_in_transaction_session_timeout', "
+            f"'{ceil(idle * 1000)}', true)",
+        )
     elif connection.vendor == "mysql":
         # Whole seconds only, and on our own connection, so that no caller meets it.
-        statement = f"SET SESSION innodb_lock_wait_timeout = {math.ceil(seconds)}"
-        _execute(connection, statement)
+        variables = f"SESSION innodb_lock_wait_timeout = {ceil(wait)}"
+        if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+            variables += f", SESSION idle_transaction_timeout = {ceil(idle)}"
+        _execute(connection, f"SET {variables}")
 
 
 def _execute(connection: BaseDatabaseWrapper, statement: str) -> None:

@@ -36,6 +36,7 @@ _POSTGRESQL = {
     "57014": Failure.LOCKED,  # statement_timeout
     "42P01": Failure.NO_TABLE,
     "25006": Failure.RECONNECT,  # read-only: a standby, during a failover
+    "25P03": Failure.RECONNECT,  # idle_in_transaction_session_timeout
     "53300": Failure.RECONNECT,  # too many connections
     "57P01": Failure.RECONNECT,  # shutdown
     "57P02": Failure.RECONNECT,

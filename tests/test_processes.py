@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from django_hilo.generator import next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import PREAMBLE, PROJECT, child_environment
 from tests.databases import CHOSEN
 from tests.records.models import Order
 
@@ -135,6 +136,39 @@ go_on.set(); thread.join()
         assert (
             python("import warnings; warnings.simplefilter('ignore')\n" + code) == "0"
         )
+
+    @pytest.mark.skipif(CHOSEN == "sqlite", reason="its locks end with the process")
+    @pytest.mark.parametrize("end", ["SIGKILL", "SIGSTOP"])
+    def test_a_lost_process_holds_the_row_for_less_than_others_wait(self, python, end):
+        """Killed while a forked child shares its socket, or stopped: no end is seen."""
+        victim = """
+import os, signal, sys, threading
+from django_hilo import counter
+from django_hilo.generator import next_number
+def end_here():  # between the lock and the commit
+    os.close(1); os.close(2)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    os.write(int(sys.argv[1]), f"{os.getpid()} {child}".encode())
+    os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+counter.new_ticket = end_here
+next_number("orders")
+"""
+        reader, writer = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-c", PREAMBLE + victim, str(writer), end],
+            cwd=PROJECT,
+            env=child_environment(),
+            pass_fds=[writer],
+        )
+        pids = [int(pid) for pid in os.read(reader, 100).split()]
+        try:
+            assert next_number("orders") == 1
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
 
     def test_multiprocessing(self, python, tmp_path):
         script = tmp_path / "script.py"

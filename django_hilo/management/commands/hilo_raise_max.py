@@ -13,7 +13,7 @@ from django_hilo.targets import resolve
 
 class Command(BaseCommand):
     help = (
-        "Raises Max of each counter to the highest id in the tables, where it is lower: "
+        "Raises Max of each counter to the highest id in the tables if it is lower: "
         "after a restore, a failover or an import by SQL. Never lowers it; may run "
         "beside writers."
     )

@@ -1,0 +1,46 @@
+"""README and docs tell the truth about what can be checked by a machine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from django_hilo import checks, conf, field_checks
+from django_hilo.conf import KEYS, Settings
+from tests.conftest import PROJECT
+
+README = (PROJECT / "README.md").read_text()
+CHECKS = (PROJECT / "docs/checks.md").read_text()
+
+
+def test_each_check_is_explained():
+    source = "".join(
+        (PROJECT / f"{module.__name__.replace('.', '/')}.py").read_text()
+        for module in (checks, field_checks)
+    )
+    used = set(re.findall(r'"(?:django_hilo\.)?([EW]\d{3})"', source))
+    assert used == set(re.findall(r"django_hilo\.([EW]\d{3})", CHECKS))
+    assert len(used) > 10
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+def test_each_setting_is_explained_with_its_default(key):
+    (row,) = [
+        line
+        for line in README.splitlines()
+        if line.startswith("| `") and f"`{key}`" in line.split("|")[1]
+    ]
+    default = getattr(Settings, key)
+    written = f"{default:_}" if type(default) is int else repr(default)
+    assert written.replace("'", '"') in row
+    assert conf.settings is not None
+
+
+@pytest.mark.django_db
+def test_the_first_screen_prints_what_it_says():
+    from tests.records.models import Order
+
+    said = re.findall(r"^'(.*)'$", README.split("To see it at work")[0], re.MULTILINE)
+    got = [Order.objects.create().id, Order.objects.create().id, Order.objects.next_id()]
+    assert got == said
