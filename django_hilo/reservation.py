@@ -106,7 +106,7 @@ def reserve_range(
 def announce(reservation: Reservation, using: str) -> Reservation:
     """Log a reservation, send `range_reserved`, and return it."""
     logger.debug("Reserved on %r: %s", using, reservation)
-    range_reserved.send(HiLoDocument, using=using, reservation=reservation)
+    range_reserved.send_robust(HiLoDocument, using=using, reservation=reservation)
     return reservation
 
 
@@ -143,7 +143,7 @@ def return_range(
 
     change_counter(collection, node_tag, using, give_back)
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
-    range_returned.send(
+    range_returned.send_robust(
         HiLoDocument, using=using, collection=collection, node_tag=node_tag, last=last
     )
     return last

@@ -42,5 +42,9 @@ def test_the_first_screen_prints_what_it_says():
     from tests.records.models import Order
 
     said = re.findall(r"^'(.*)'$", README.split("To see it at work")[0], re.MULTILINE)
-    got = [Order.objects.create().id, Order.objects.create().id, Order.objects.next_id()]
+    got = [
+        Order.objects.create().id,
+        Order.objects.create().id,
+        Order.objects.next_id(),
+    ]
     assert got == said

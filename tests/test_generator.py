@@ -318,6 +318,14 @@ class TestRefills:
         assert next_id(Order) == "orders/1-A"
         assert found == ["users/1-A", "orders/2-A"]
 
+    def test_a_receiver_that_fails_burns_no_number(self, caplog):
+        def receive(**kwargs):
+            raise ZeroDivisionError
+
+        range_reserved.connect(receive)
+        assert next_id(Order) == "orders/1-A"
+        assert "ZeroDivisionError" in caplog.text
+
 
 class TestMemory:
     def test_what_it_knows_is_tied_to_the_database_behind_the_alias(self, monkeypatch):

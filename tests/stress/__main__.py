@@ -24,17 +24,17 @@ def arguments() -> argparse.Namespace:
     """Return what the user asks for."""
     parser = argparse.ArgumentParser("python -m tests.stress", description=__doc__)
     add = parser.add_argument
-    add("--database", choices=("sqlite", "postgres", "mariadb"), required=True)
+    add(
+        "--database",
+        choices=("sqlite", "postgres", "mariadb"),
+        default=os.environ.get("HILO_TEST_DATABASE", "sqlite"),
+        help="default: HILO_TEST_DATABASE, or sqlite",
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--seconds", type=float, default=30.0)
     length.add_argument("--full", action="store_true", help="200,000 ids, 20,000 rows")
     add("--seed", default=str(random.randrange(10**6)))
     add("--keep", action="store_true", help="keep the journals")
-    add(
-        "--keep-sockets",
-        action="store_true",
-        help="forked children keep the sockets of their parent's connections open",
-    )
     add(
         "--sabotage",
         choices=SABOTAGES,
@@ -59,8 +59,6 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix=f"hilo-stress-{options.database}-"))
     os.environ["HILO_STRESS_FOLDER"] = str(folder)
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.stress.settings"
-    if options.keep_sockets:
-        os.environ["HILO_STRESS_KEEP_SOCKETS"] = "1"
     if options.sabotage:
         os.environ["HILO_STRESS_SABOTAGE"] = options.sabotage
     print(f"== Stress on {options.database}, seed {options.seed}", flush=True)

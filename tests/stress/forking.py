@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import threading
-from contextlib import suppress
 
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -71,22 +69,10 @@ def fork(gate: Gate, threads: list[threading.Thread], child_seat: int) -> int:
     journal.mine().note("forked", child_seat)
     pid = os.fork()
     if pid == 0:
-        if not os.environ.get("HILO_STRESS_KEEP_SOCKETS"):
-            _let_go()
         _leak(_open)
     elif stops:
         gate.open()
     return pid
-
-
-def _let_go() -> None:
-    # A server ends the transactions of a killed process, and frees what they lock, only
-    # when nobody has the socket open any more. All sockets here are connections.
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for name in os.listdir("/dev/fd"):
-        with suppress(OSError):  # the folder's own
-            if stat.S_ISSOCK(os.fstat(int(name)).st_mode) and int(name) > 2:
-                os.dup2(nowhere, int(name))
 
 
 def _leak(inherited: list[BaseDatabaseWrapper]) -> None:
