@@ -17,7 +17,7 @@ from django_hilo.conf import settings
 from django_hilo.connections import is_bound
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, DocumentId
-from django_hilo.pool import Counter
+from django_hilo.pool import Counter, Pace
 from django_hilo.targets import Target
 from django_hilo.transactions import Ledger
 
@@ -68,20 +68,19 @@ def observe(target: Target, numbers: Sequence[int]) -> None:
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     connection = connections[target.using]
     ledger = Ledger.of(connection)
-    if counter.is_stored(number):
-        return
     floor = ledger.floor(target.key)
-    if floor is None and connection.in_atomic_block:
-        floor = ledger.note_floor(
-            target.key, 0, lambda f: counter.note_stored(f.number)
+    if counter.is_stored(number) or (floor is not None and number <= floor.number):
+        return
+    pace = floor.pace if floor is not None else Pace()
+    step = pace.next(0, *target.capacities)
+    highest = min(number + step, MAX_NUMBER)
+    _write(target, highest)
+    if connection.in_atomic_block:
+        # One for each write: a savepoint that rolls back takes its own write along.
+        noted = ledger.note_floor(
+            target.key, highest, lambda floor: counter.note_stored(floor.number)
         )
-    if floor is None:
-        _write(target, number)
-    elif number > floor.number:
-        step = floor.pace.next(0, *target.capacities)
-        floor.pace.note(step)
-        floor.number = min(number + step, MAX_NUMBER)
-        _write(target, floor.number)
+        noted.pace.note(step)
 
 
 def _raise_after_commit(target: Target, counter: Counter, number: int) -> None:

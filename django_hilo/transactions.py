@@ -71,7 +71,7 @@ class Ledger:
         self._pool = pool.current()
         self._ranges: dict[CounterKey, list[tuple[Bond, Held]]] = {}
         self._paces: dict[CounterKey, tuple[Bond, Pace]] = {}
-        self._floors: dict[CounterKey, Floor] = {}
+        self._floors: dict[CounterKey, list[Floor]] = {}
         self._watch = Watch(connection)
 
     @classmethod
@@ -129,26 +129,30 @@ class Ledger:
             entries[:] = [e for e in entries if not e[1].would_give(numbers)]
 
     def floor(self, key: CounterKey) -> Floor | None:
-        """Return what this transaction knows of a floor, if it still holds."""
-        floor = self._floors.get(key)
-        return floor if floor is not None and floor.bond.holds() else None
+        """Return the newest floor of this transaction that did not roll back."""
+        floors = self._floors.get(key, [])
+        while floors and not floors[-1].bond.holds():
+            floors.pop()
+        return floors[-1] if floors else None
 
     def note_floor(
         self, key: CounterKey, number: int, on_commit: Callable[[Floor], None]
     ) -> Floor:
         """Note a floor until the end of the transaction, when it is handed over."""
         bond = self._watch.bond(lambda: on_commit(floor))
-        floor = self._floors[key] = Floor(bond, number)
+        before = self.floor(key)
+        floor = Floor(bond, number, before.pace if before else Pace())
+        self._floors.setdefault(key, []).append(floor)
         return floor
 
 
 class Floor:
-    """The highest explicit number that a transaction has inserted."""
+    """The highest explicit number that a transaction has inserted, and its pace."""
 
-    def __init__(self, bond: Bond, number: int) -> None:
+    def __init__(self, bond: Bond, number: int, pace: Pace) -> None:
         self.bond = bond
         self.number = number
-        self.pace = Pace()
+        self.pace = pace
 
 
 class Watch:

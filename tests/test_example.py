@@ -662,6 +662,8 @@ class TestTerminal:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
+            # A runner in the background may have it ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(theirs)
         try:

@@ -114,6 +114,16 @@ class TestExplicitIds:
         new_process()
         assert next_number(Order) > 60
 
+    def test_an_inner_block_that_rolls_back_takes_its_floor_along(self, new_process):
+        with transaction.atomic():
+            Order.objects.create(id="orders/10-A")
+            with pytest.raises(Undo), transaction.atomic():
+                Order.objects.create(id="orders/5000-A")
+                raise Undo
+            Order.objects.create(id="orders/3000-A")
+        new_process()
+        assert next_number(Order) > 3000
+
     def test_an_import_pays_in_steps_not_by_rows(self):
         with CaptureQueriesContext(connection) as queries:
             for number in range(1, 1001):
