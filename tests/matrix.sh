@@ -14,6 +14,8 @@ Django $django, Python $version: FAILED, no such Python"; continue; }
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv" || exit 1
     grep -v '^Django==' requirements/example.txt > "$venv/requirements.txt"
     grep -v '^-r' requirements/test.txt >> "$venv/requirements.txt"
+    # Where nothing may be missing, there is a compiler too.
+    [ "${HILO_TEST_REQUIRE:-}" = 1 ] && cat requirements/compiled.txt >> "$venv/requirements.txt"
     "$venv/bin/python" -m pip install -q --disable-pip-version-check \
         "Django==$django.*" -r "$venv/requirements.txt" || exit 1
     found=$("$venv/bin/python" -c 'import django, sys; print("Django", django.__version__ + ", Python", sys.version.split()[0])')
