@@ -14,8 +14,14 @@ from django.db import connections, models, router
 from django_hilo.conf import KEYS, settings
 from django_hilo.connections import database_key
 from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.fields import HiLoField
 from django_hilo.identifiers import check_node_tag, check_separator
+from django_hilo.managers import HiLoQuerySet
+from django_hilo.models import ServerPrefix
 from django_hilo.targets import CounterField, home_of
+
+# Seconds; what the databases' settings can hold.
+LONGEST_WAIT = 86_400
 
 
 def register() -> None:
@@ -23,6 +29,7 @@ def register() -> None:
     checks.register(check_settings, "django_hilo")
     checks.register(check_homes, "django_hilo")
     checks.register(check_collections, checks.Tags.models)
+    checks.register(check_managers, checks.Tags.models)
     checks.register(check_hidden_tags, checks.Tags.database)
 
 
@@ -113,26 +120,43 @@ def check_collections(
     ]
 
 
+def check_managers(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Warn of managers whose ``bulk_create()`` guesses among several databases."""
+    if len(django_settings.DATABASES) < 2:
+        return []
+    return [
+        checks.Warning(
+            f"{model._meta.label} has a HiLoField, but its default manager is no "
+            f"HiLoManager: bulk_create() takes the ids of a database that it guesses.",
+            hint="Set objects = HiLoManager(), or build the manager from HiLoQuerySet.",
+            obj=model,
+            id="django_hilo.W107",
+        )
+        for model in apps.get_models()
+        if any(isinstance(field, HiLoField) for field in model._meta.fields)
+        and not isinstance(model._default_manager.all(), HiLoQuerySet)
+    ]
+
+
 def check_hidden_tags(
     app_configs: Sequence[AppConfig] | None,
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> list[checks.CheckMessage]:
     """Demand different server prefixes where ids hide different node tags."""
-    from django_hilo.models import ServerPrefix
-
     tags = settings.NODE_TAG
     if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
         return []
     prefixes = {}
-    for alias in databases or ():
-        rows = ServerPrefix.objects.using(alias)
-        if (
-            ServerPrefix._meta.db_table
-            in connections[alias].introspection.table_names()
-        ):
-            row = rows.filter(node_tag=settings.node_tag(alias)).first()
-            prefixes[alias] = row.prefix if row else ""
+    homes = {home_of(alias) for alias in _aliases_with_ids()}
+    for home in homes.intersection(databases or ()):
+        tables = connections[home].introspection.table_names()
+        if ServerPrefix._meta.db_table in tables:
+            rows = ServerPrefix.objects.using(home)
+            row = rows.filter(node_tag=settings.node_tag(home)).first()
+            prefixes[home] = row.prefix if row else ""
     if len(set(prefixes.values())) == len(prefixes):
         return []
     return [
@@ -183,13 +207,14 @@ def _is_alias(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return type(value) is int and value >= 1
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return type(value) in (int, float) and 0 < value <= LONGEST_WAIT
 
 
+_SECONDS = f"a number of seconds over 0, up to {LONGEST_WAIT}"
 _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
         "NODE_TAG",
@@ -208,6 +233,16 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     ("CAPACITY", _is_count, "a whole number of at least 1", "E005"),
     ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
     ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
-    ("LOCK_TIMEOUT", _is_seconds, "a number of seconds over 0", "E005"),
-    ("RETRY_FOR", _is_seconds, "a number of seconds over 0", "E005"),
+    (
+        "LOCK_TIMEOUT",
+        _is_seconds,
+        _SECONDS,
+        "E005",
+    ),
+    (
+        "RETRY_FOR",
+        _is_seconds,
+        _SECONDS,
+        "E005",
+    ),
 ]

@@ -40,15 +40,21 @@ def new_ticket() -> str:
 
 
 def change_counter(
-    collection: str, node_tag: str, using: str, change: Change
+    collection: str,
+    node_tag: str,
+    using: str,
+    change: Change,
+    retry_for: float | None = None,
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A row that is missing is
-    made first, with Max 0.
+    made first, with Max 0. ``retry_for`` is in seconds (``None``: the setting).
     """
     bound = is_bound(connections[using])
-    give_up_at = time.monotonic() + settings.RETRY_FOR
+    retry_for = settings.RETRY_FOR if retry_for is None else retry_for
+    give_up_at = time.monotonic() + retry_for
+    level = logging.WARNING
     while True:
         try:
             return _try(collection, node_tag, using, change)
@@ -56,8 +62,11 @@ def change_counter(
             failure = classify(error, connections[using].vendor)
             _raise_final(failure, error, HiLoDocument.key(collection, node_tag), using)
             if bound or time.monotonic() > give_up_at:
-                raise ConcurrencyError(_gave_up(bound, using, error)) from error
-            logger.warning("A reservation on %r is tried again: %s", using, error)
+                raise ConcurrencyError(
+                    _gave_up(bound, using, retry_for, error)
+                ) from error
+            logger.log(level, "The counter on %r is tried again: %s", using, error)
+            level = logging.DEBUG
         reconnects = failure is Failure.RECONNECT
         pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
         time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret, only a pause
@@ -115,7 +124,13 @@ def _make_row(db: str, collection: str, node_tag: str) -> None:
         collection=collection.lower(),
         node_tag=node_tag,
     )
-    HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
+    connection = connections[db]
+    bound = is_bound(connection)
+    with transaction.atomic(using=db):
+        # The caller may have made the row itself, in a transaction that is still open.
+        if not bound:
+            _limit_times(connection)
+        HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
 
 
 def _limit_times(connection: BaseDatabaseWrapper) -> None:
@@ -148,9 +163,9 @@ def _execute(connection: BaseDatabaseWrapper, statement: str) -> None:
 def _raise_final(failure: Failure, error: Error, key: str, using: str) -> None:
     if failure is Failure.LOCKED:
         raise ReservationTimeout(
-            f"The row {key!r} of HiLoDocument on {using!r} stayed locked for "
-            f"{settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']). Find the transaction "
-            f"that holds it: it may be the one that is asking for this id."
+            f"The row {key!r} of HiLoDocument on {using!r} stayed locked for too long: "
+            f"{error}. HILO['LOCK_TIMEOUT'] is {settings.LOCK_TIMEOUT:g} s. Find the "
+            f"transaction that holds the row: it may be the one that asks for this id."
         ) from error
     if failure is Failure.NO_TABLE:
         raise HiLoError(
@@ -161,7 +176,7 @@ def _raise_final(failure: Failure, error: Error, key: str, using: str) -> None:
         raise error
 
 
-def _gave_up(bound: bool, using: str, error: Error) -> str:
+def _gave_up(bound: bool, using: str, retry_for: float, error: Error) -> str:
     if bound:
         return (
             f"No range could be reserved inside the transaction on {using!r}: {error}. "
@@ -169,7 +184,7 @@ def _gave_up(bound: bool, using: str, error: Error) -> str:
             f'SQLite, OPTIONS["transaction_mode"] = "IMMEDIATE" avoids most of these.'
         )
     return (
-        f"No range could be reserved on {using!r} for {settings.RETRY_FOR:g} s "
-        f"(HILO['RETRY_FOR']): {error}. No number was lost or given twice; try again "
-        f"when the database answers."
+        f"The counter on {using!r} could not be changed for {retry_for:g} s "
+        f"(HILO['RETRY_FOR']): {error}. No number was given twice; try again when the "
+        f"database answers."
     )

@@ -37,11 +37,19 @@ _POSTGRESQL = {
     "42P01": Failure.NO_TABLE,
     "25006": Failure.RECONNECT,  # read-only: a standby, during a failover
     "25P03": Failure.RECONNECT,  # idle_in_transaction_session_timeout
+    "25P04": Failure.RECONNECT,  # transaction_timeout
+    "57P05": Failure.RECONNECT,  # idle_session_timeout
     "53300": Failure.RECONNECT,  # too many connections
     "57P01": Failure.RECONNECT,  # shutdown
     "57P02": Failure.RECONNECT,
     "57P03": Failure.RECONNECT,  # starting up
 }
+# At connecting, for good; PostgreSQL's client library gives no SQLSTATE for them.
+_POSTGRESQL_REFUSALS = (
+    "does not exist",
+    "authentication failed",
+    "no pg_hba.conf entry",
+)
 _MYSQL = {
     1213: Failure.RETRY,  # deadlock; on Galera also at COMMIT
     1020: Failure.RETRY,  # record changed since the snapshot
@@ -85,7 +93,8 @@ def _classify_postgresql(error: Exception, driver_error: BaseException) -> Failu
         # Errors of the client library, such as "server closed the connection", and
         # those at connecting carry no SQLSTATE.
         lost = isinstance(error, OperationalError | InterfaceError)
-        return Failure.RECONNECT if lost else Failure.OTHER
+        refused = any(reason in str(error) for reason in _POSTGRESQL_REFUSALS)
+        return Failure.RECONNECT if lost and not refused else Failure.OTHER
     if state.startswith("08"):
         return Failure.RECONNECT
     return _POSTGRESQL.get(state, Failure.OTHER)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings as django_settings
 from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
@@ -26,7 +25,6 @@ def check_field(field: HiLoField) -> list[checks.CheckMessage]:
         *_check_max_length(field),
         *_check_capacities(field),
         *_check_default(field),
-        *_check_manager(field),
     ]
 
 
@@ -63,7 +61,9 @@ def _check_anchor(field: HiLoField) -> list[checks.CheckMessage]:
             ]
         return []
     try:
-        anchor_field(field.model, anchor)
+        last = anchor_field(field.model, anchor)
+        if last is field or last.many_to_many or not last.concrete:
+            raise FieldDoesNotExist(f"{last} holds no id of another object.")
     except (FieldDoesNotExist, AttributeError, TypeError) as error:
         return [
             checks.Error(
@@ -123,7 +123,8 @@ def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
 def _check_capacities(field: HiLoField) -> list[checks.CheckMessage]:
     least = settings.CAPACITY if field.capacity is None else field.capacity
     most = settings.MAX_CAPACITY if field.max_capacity is None else field.max_capacity
-    if isinstance(least, int) and isinstance(most, int) and 1 <= least <= most:
+    numbers = all(type(value) is int for value in (least, most))
+    if numbers and 1 <= least <= most:
         return []
     return [
         checks.Error(
@@ -144,25 +145,5 @@ def _check_default(field: HiLoField) -> list[checks.CheckMessage]:
             hint="Remove default= or db_default=.",
             obj=field,
             id="django_hilo.E106",
-        )
-    ]
-
-
-def _check_manager(field: HiLoField) -> list[checks.CheckMessage]:
-    from django_hilo.managers import HiLoQuerySet
-
-    model = field.model
-    manager = getattr(model, "_default_manager", None)
-    if len(django_settings.DATABASES) < 2 or manager is None:
-        return []
-    if issubclass(getattr(manager, "_queryset_class", HiLoQuerySet), HiLoQuerySet):
-        return []
-    return [
-        checks.Warning(
-            f"{model._meta.label} has a HiLoField, but its default manager is no "
-            f"HiLoManager: bulk_create() takes the ids of a database that it guesses.",
-            hint="Set objects = HiLoManager(), or build the manager from HiLoQuerySet.",
-            obj=model,
-            id="django_hilo.W107",
         )
     ]

@@ -12,6 +12,13 @@ from django_hilo import floors, generator
 from django_hilo.anchors import Anchor, anchor_of
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.field_checks import check_field
+from django_hilo.freshness import (
+    forget_fresh,
+    is_fresh,
+    is_watched,
+    mark_fresh,
+    watched,
+)
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.inheritance import pass_keys_up
 from django_hilo.naming import default_collection
@@ -23,9 +30,6 @@ if TYPE_CHECKING:
     _CharField = models.CharField[str | Combinable | None, str]
 else:
     _CharField = models.CharField
-
-# Set on an instance's _state while its id is one of ours that no row has yet.
-_FRESH = "hilo_fresh_ids"
 
 
 class HiLoField(CounterField, _CharField):
@@ -88,7 +92,7 @@ class HiLoField(CounterField, _CharField):
     def db_type(self, connection: Any) -> str | None:
         # The long name of varchar keeps Django from adding a second index for LIKE, to
         # this column and to each foreign key.
-        if connection.vendor == "postgresql":
+        if connection.vendor == "postgresql" and self.max_length is not None:
             return f"character varying({self.max_length})"
         return super().db_type(connection)
 
@@ -110,12 +114,16 @@ class HiLoField(CounterField, _CharField):
     def get_pk_value_on_save(self, instance: models.Model) -> str:
         # Reached by bulk_create() of managers that are no HiLoManager.
         self.assign_missing([instance], self._written_to(instance))
-        vars(instance._state).get(_FRESH, {}).pop(self.attname, None)
+        forget_fresh(instance, self.attname)
         return str(getattr(instance, self.attname))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and self.is_missing(model_instance):
-            self.assign_missing([model_instance], self._written_to(model_instance))
+        if add and not is_watched(model_instance):
+            # Reached by bulk_create() of managers that are no HiLoManager.
+            using = self._written_to(model_instance)
+            self.assign_missing([model_instance], using)
+            self.check_explicit([model_instance], using)
+            self.observe_inserted([model_instance], using)
         return super().pre_save(model_instance, add)
 
     def _written_to(self, instance: models.Model) -> str:
@@ -125,33 +133,28 @@ class HiLoField(CounterField, _CharField):
         """Whether an instance has no id; an empty text is none."""
         return instance.__dict__.get(self.attname, self) in (None, "")
 
-    def is_fresh(self, instance: models.Model) -> bool:
-        """Whether an instance's id is ours and no row has it yet."""
-        fresh = getattr(instance._state, _FRESH, {})
-        value = instance.__dict__.get(self.attname)
-        return value is not None and fresh.get(self.attname) == value
-
-    def assign_missing(self, instances: Sequence[models.Model], using: str) -> None:
+    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none, for one reservation at most."""
-        missing = [instance for instance in instances if self.is_missing(instance)]
+        missing = {id(i): i for i in instances if self.is_missing(i)}.values()
         if not missing:
             return
         ends: Any = repeat("")
         if self.anchor is not None:
             anchor = self.anchor
             ends = ["$" + anchor_of(instance, anchor) for instance in missing]
-        ids = generator.next_ids(resolve(self, using), len(missing))
+        target = resolve(self, using)
+        ids = generator.next_ids(target, len(missing))
         for instance, start, end in zip(missing, ids, ends, strict=False):
-            self._give(instance, start + end)
+            self._give(instance, start + end, target.using)
 
-    def _give(self, instance: models.Model, value: str) -> None:
+    def _give(self, instance: models.Model, value: str, home: str) -> None:
         if self.max_length is not None and len(value) > self.max_length:
             raise HiLoError(
                 f"The id {value!r} has {len(value)} characters, {self} takes "
                 f"{self.max_length}. Raise max_length and migrate."
             )
         setattr(instance, self.attname, value)
-        vars(instance._state).setdefault(_FRESH, {})[self.attname] = value
+        mark_fresh(instance, self.attname, value, home)
         if _is_key(self):
             instance._state.adding = True  # a copy, by Django's pk = None
 
@@ -167,23 +170,21 @@ class HiLoField(CounterField, _CharField):
         found = self._explicit(instances, using)
         if found:
             numbers = [document_id.number for document_id in found]
-            floors.observe(resolve(self, using), numbers)
+            floors.observe(resolve(self, using), numbers, using)
         for instance in instances:
-            vars(instance._state).get(_FRESH, {}).pop(self.attname, None)
+            forget_fresh(instance, self.attname)
 
     def _explicit(
         self, instances: Iterable[models.Model], using: str
     ) -> list[DocumentId]:
         """Return the ids that are not ours but of the own counter."""
+        target = resolve(self, using)
         values = [
             instance.__dict__.get(self.attname)
             for instance in instances
-            if not self.is_fresh(instance)
+            if not is_fresh(instance, self.attname, target.using)
         ]
         texts = [value for value in values if isinstance(value, str) and value]
-        if not texts:
-            return []
-        target = resolve(self, using)
         return [
             document_id
             for document_id in map(_parse_or_none, texts)
@@ -218,7 +219,7 @@ def _assign_first(field: HiLoField, save_base: Callable[..., None]) -> Any:
         using = using or router.db_for_write(type(self), instance=self)
         if not (raw or force_update or update_fields):
             pass_keys_up(self, type(self))
-            if _is_key(field) or self._state.adding:
+            if _is_key(field) or self._state.adding or self.pk is None:
                 field.assign_missing([self], using)
             if self._state.adding:
                 field.check_explicit([self], using)
@@ -260,11 +261,12 @@ def _insert_fresh(field: HiLoField, save_table: Callable[..., bool]) -> Any:
             if raw:
                 field.check_explicit([self], using)
             force_insert = force_insert or (
-                self._state.adding and field.is_fresh(self) and not only_update
+                self._state.adding and is_fresh(self, field.attname) and not only_update
             )
-        updated = save_table(
-            self, raw, cls, force_insert, force_update, using, update_fields
-        )
+        with watched([self]):
+            updated = save_table(
+                self, raw, cls, force_insert, force_update, using, update_fields
+            )
         if ours and not updated:
             assert using is not None
             field.observe_inserted([self], using)

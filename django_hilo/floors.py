@@ -17,9 +17,9 @@ from django_hilo.conf import settings
 from django_hilo.connections import is_bound
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, DocumentId
+from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Pace
 from django_hilo.targets import Target
-from django_hilo.transactions import Ledger
 
 logger = logging.getLogger("django_hilo")
 
@@ -46,21 +46,21 @@ def check_jump(target: Target, document_id: DocumentId) -> None:
         )
 
 
-def observe(target: Target, numbers: Sequence[int]) -> None:
-    """Keep all coming ranges over the numbers of explicit ids that were inserted."""
+def observe(target: Target, numbers: Sequence[int], using: str) -> None:
+    """Keep all coming ranges over the numbers of explicit ids inserted on ``using``."""
     counter = pool.current().counter(target.key)
     counter.drop(numbers)
     number = max(numbers)
-    connection = connections[target.using]
-    if is_bound(connection):
-        Ledger.of(connection).drop(counter, numbers)
+    home = connections[target.using]
+    if is_bound(home):
+        Ledger.of(home).drop(counter, numbers)
         _raise_inside(target, counter, number)
         return
     counter.see(number)
     if counter.is_stored(number):
         return
-    if connection.in_atomic_block:
-        _raise_after_commit(target, counter, number)
+    if connections[using].in_atomic_block:
+        _raise_after_commit(target, counter, number, using)
     else:
         _raise_now(target, counter, number)
 
@@ -83,8 +83,10 @@ def _raise_inside(target: Target, counter: Counter, number: int) -> None:
         noted.pace.note(step)
 
 
-def _raise_after_commit(target: Target, counter: Counter, number: int) -> None:
-    ledger = Ledger.of(connections[target.using])
+def _raise_after_commit(
+    target: Target, counter: Counter, number: int, using: str
+) -> None:
+    ledger = Ledger.of(connections[using])
     floor = ledger.floor(target.key)
     if floor is None:
         ledger.note_floor(
@@ -97,9 +99,9 @@ def _raise_after_commit(target: Target, counter: Counter, number: int) -> None:
 
 
 def _raise_now(target: Target, counter: Counter, number: int) -> None:
-    step = counter.next_floor_step(*target.capacities)
+    highest = min(number + counter.next_floor_step(*target.capacities), MAX_NUMBER)
     try:
-        counter.note_stored(_write(target, min(number + step, MAX_NUMBER)))
+        _write(target, highest)
     except Exception:
         # The row is committed and stays; this process will keep clear of its number.
         logger.warning(
@@ -111,9 +113,12 @@ def _raise_now(target: Target, counter: Counter, number: int) -> None:
             target.using,
             exc_info=True,
         )
+    else:
+        # Not Max: that may be part of a range which goes back, the floor cannot.
+        counter.note_stored(highest)
 
 
-def _write(target: Target, number: int) -> int:
-    return reservation.raise_floor(
+def _write(target: Target, number: int) -> None:
+    reservation.raise_floor(
         target.collection, number, target.using, node_tag=target.node_tag
     )

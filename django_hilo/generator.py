@@ -21,10 +21,10 @@ from django_hilo.conf import settings
 from django_hilo.connections import database_key, is_bound, schema_of
 from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
 from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
+from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Share
 from django_hilo.reservation import Reservation
 from django_hilo.targets import AnyTarget, Target, resolve
-from django_hilo.transactions import Ledger
 
 logger = logging.getLogger("django_hilo")
 
@@ -189,7 +189,7 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
     ledger = Ledger.of(connections[target.using])
     shares = ledger.take(counter, count)
     while shares is None:
-        capacity = ledger.next_capacity(counter, *target.capacities)
+        capacity = ledger.next_capacity(counter, *target.capacities, count)
         reserved = _reserve(target, counter, max(capacity, count), count)
         shares = ledger.add(counter, reserved, capacity, count)
         reservation.announce(reserved, target.using)
@@ -198,10 +198,10 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
 
 def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
     """Reserve a range and take from it, or wait for the thread that is doing so."""
+    mine: Future[None] = Future()
     with counter.lock:
         waiting_for = counter.refill
         if waiting_for is None:
-            mine: Future[None] = Future()
             counter.refill = mine
     if waiting_for is not None:
         _wait(target, waiting_for)

@@ -7,7 +7,9 @@ from asgiref.sync import sync_to_async
 from django.db import models
 
 from django_hilo import generator
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
+from django_hilo.freshness import watched
 from django_hilo.inheritance import pass_keys_down
 
 Model = TypeVar("Model", bound=models.Model)
@@ -62,7 +64,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields = _hilo_fields(self.model)
         for field in fields:
             field.check_explicit(objects, using)
-        created = super().bulk_create(objects, *args, **kwargs)
+        with watched(objects):
+            created = super().bulk_create(objects, *args, **kwargs)
         for field in fields:
             field.observe_inserted(objects, using)
         return created
@@ -78,10 +81,17 @@ _Manager = models.Manager.from_queryset(HiLoQuerySet)
 class HiLoManager(_Manager[Model]):
     """The manager of models with a `HiLoField`."""
 
+    # So that bulk_create() in data migrations takes ids on the right database too.
+    use_in_migrations = True
+
 
 def _hilo_fields(model: type[models.Model]) -> list[HiLoField]:
     return [field for field in model._meta.fields if isinstance(field, HiLoField)]
 
 
 def _anchor_text(anchor: str | models.Model | None) -> str | None:
-    return str(anchor.pk) if isinstance(anchor, models.Model) else anchor
+    if not isinstance(anchor, models.Model):
+        return anchor
+    if anchor.pk is None:
+        raise HiLoError(f"{anchor!r} is no anchor: it has no id yet (assign_ids()).")
+    return str(anchor.pk)

@@ -84,6 +84,8 @@ class HiLoDocument(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.collection = self.collection.lower()
         self.id = self.key(self.collection, self.node_tag)
+        if kwargs.get("update_fields") is not None:
+            kwargs["update_fields"] = {*kwargs["update_fields"], "ticket"}
         super().save(*args, **kwargs)
 
     @staticmethod

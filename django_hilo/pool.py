@@ -105,6 +105,8 @@ class Counter:
         # The highest number known to exist or to be reserved; no range starts under it.
         self.seen = 0
         self._ranges: deque[Held] = deque()
+        # Explicit numbers that came while a range was on its way.
+        self._explicit_since_refill: set[int] = set()
         # Up to where the row's Max is known to be.
         self._stored = 0
         self._reservations = Pace()
@@ -121,6 +123,7 @@ class Counter:
         """Add a committed range and take ``count`` numbers before others do."""
         with self.lock:
             self._hold(Held(reservation), capacity)
+            self._explicit_since_refill.clear()
             return take_from(self._ranges, count)
 
     def promote(self, held: Held, capacity: int) -> None:
@@ -133,7 +136,7 @@ class Counter:
         self.seen = max(self.seen, high)
         self._stored = max(self._stored, high)
         self._reservations.note(capacity)
-        if held.left:
+        if held.left and not held.would_give(self._explicit_since_refill):
             self._ranges.append(held)
 
     def next_capacity(self, least: int, most: int) -> int:
@@ -157,6 +160,8 @@ class Counter:
             self._ranges = deque(
                 held for held in self._ranges if not held.would_give(numbers)
             )
+            if self.refill is not None:
+                self._explicit_since_refill.update(numbers)
 
     def see(self, number: int) -> None:
         """Keep coming ranges over a number."""

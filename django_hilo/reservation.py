@@ -6,7 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_hilo.conf import settings
@@ -24,6 +25,9 @@ from django_hilo.ranges import Range
 from django_hilo.signals import range_reserved, range_returned
 
 logger = logging.getLogger("django_hilo")
+
+# Seconds: a gap is cheaper than a process that takes its time to end.
+_RETRY_RETURNS_FOR = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,12 @@ def return_range(
             )
         return {"max": last, "size": last - document.low + 1}
 
-    change_counter(collection, node_tag, using, give_back)
+    if not _rows(collection, node_tag, using).exists():
+        raise RangeNotReturned(
+            f"There is no counter {HiLoDocument.key(collection, node_tag)!r} on "
+            f"{using!r}."
+        )
+    change_counter(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
     range_returned.send_robust(
         HiLoDocument, using=using, collection=collection, node_tag=node_tag, last=last
@@ -179,9 +188,7 @@ def read_max(
 ) -> int:
     """Return the higher of Max and floor, 0 where there is no row; takes no lock."""
     collection, node_tag = _checked(collection, node_tag, using)
-    rows = HiLoDocument.objects.using(using).filter(
-        pk=HiLoDocument.key(collection, node_tag)
-    )
+    rows = _rows(collection, node_tag, using)
     return max(rows.values_list("max", "floor").first() or (0,))
 
 
@@ -196,11 +203,19 @@ def guard_save(
     if raw:
         instance.collection = instance.collection.lower()
         instance.id = HiLoDocument.key(instance.collection, instance.node_tag)
-        stored = HiLoDocument.objects.using(using).filter(pk=instance.id).first()
+        rows = _rows(instance.collection, instance.node_tag, using)
+        if connections[using].in_atomic_block:  # as in loaddata
+            rows.update(ticket=new_ticket())  # locks the row on every database
+        stored = rows.first()
         if stored is not None:
             instance.max = max(instance.max, stored.max)
             instance.floor = max(instance.floor, stored.floor)
     instance.ticket = new_ticket()
+
+
+def _rows(collection: str, node_tag: str, using: str) -> QuerySet[HiLoDocument]:
+    key = HiLoDocument.key(collection, node_tag)
+    return HiLoDocument.objects.using(using).filter(pk=key)
 
 
 def _checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:

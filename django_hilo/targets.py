@@ -78,7 +78,12 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
     """Return the HiLo field of a label, model or instance: the key, or the only one."""
     if isinstance(target, CounterField):
         return target
-    model = apps.get_model(target) if isinstance(target, str) else target
+    model = _model_of(target) if isinstance(target, str) else target
+    if not hasattr(model, "_meta"):
+        raise LookupError(
+            f"{target!r} is no target: name a collection, a label such as "
+            f"'shop.Order', a model, an instance or a field."
+        )
     fields = [field for field in model._meta.fields if isinstance(field, CounterField)]
     keys = [field for field in fields if field in model._meta.pk_fields]
     chosen = keys or fields
@@ -88,6 +93,13 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
             f"name a collection, or a model with one."
         )
     return chosen[0]
+
+
+def _model_of(label: str) -> type[models.Model]:
+    try:
+        return apps.get_model(label)
+    except ValueError as error:
+        raise LookupError(f"{label!r} is no label such as 'shop.Order'.") from error
 
 
 def home_of(using: str) -> str:

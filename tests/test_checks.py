@@ -8,7 +8,6 @@ from django.db import models
 from django.test.utils import isolate_apps
 
 from django_hilo import checks as hilo_checks
-from django_hilo import field_checks
 from django_hilo.conf import KEYS
 from django_hilo.fields import HiLoField
 from django_hilo.managers import HiLoManager
@@ -49,6 +48,7 @@ class TestSettings:
             ({"MAX_FLOOR_JUMP": -1}, ["E005"]),
             ({"LOCK_TIMEOUT": 0}, ["E005"]),
             ({"RETRY_FOR": None}, ["E005"]),
+            ({"LOCK_TIMEOUT": float("inf")}, ["E005"]),
             ({"LOCK_TIMEOUT": 0.5, "RETRY_FOR": 1}, []),
         ],
     )
@@ -108,14 +108,18 @@ class TestHomes:
         settings_with(settings, SHOW_NODE_TAG=False)
         assert hilo_checks.check_hidden_tags(None) == []
         assert ids(hilo_checks.check_hidden_tags(None, aliases)) == ["E009"]
+        settings_with(settings, SHOW_NODE_TAG=False, DATABASE="default")
+        assert hilo_checks.check_hidden_tags(None, aliases) == []
+        settings_with(settings, SHOW_NODE_TAG=False)
         ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
         assert hilo_checks.check_hidden_tags(None, aliases) == []
 
 
 def own_ids(model: type[models.Model]) -> list[str]:
-    messages = [
-        message for message in model.check() if "django_hilo" in str(message.id)
-    ]
+    messages = [m for m in model.check() if "django_hilo" in str(m.id)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hilo_checks.apps, "get_models", lambda: [model])
+        messages += hilo_checks.check_managers(None)
     return ids(messages)
 
 
@@ -161,6 +165,9 @@ class TestFields:
             (lambda: HiLoField(primary_key=True, capacity=9, max_capacity=8), ["E105"]),
             (lambda: HiLoField(primary_key=True, max_capacity=8), ["E105"]),
             (lambda: HiLoField(primary_key=True, capacity="9"), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity=True), ["E105"]),
+            (lambda: HiLoField(primary_key=True, anchor="id"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="many"), ["E103"]),
             (lambda: HiLoField(primary_key=True, default="x"), ["E106"]),
         ],
     )
@@ -169,7 +176,8 @@ class TestFields:
 
         attributes = {
             "note": models.CharField(max_length=20),
-            "other": models.ForeignKey(Invoice, models.CASCADE),
+            "other": models.ForeignKey(Invoice, models.CASCADE, related_name="+"),
+            "many": models.ManyToManyField(Invoice, related_name="+"),
         }
         assert self.check(field(), **attributes) == expected
 
@@ -191,7 +199,7 @@ class TestFields:
                 app_label = "records"
 
         assert own_ids(Thing) == ["W107"]
-        monkeypatch.delitem(field_checks.django_settings.DATABASES, "other")
+        monkeypatch.delitem(hilo_checks.django_settings.DATABASES, "other")
         assert own_ids(Thing) == []
 
     def test_a_manager_built_from_the_queryset(self):

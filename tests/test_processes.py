@@ -75,7 +75,8 @@ class TestExit:
     def test_nothing_is_asked_of_the_database_without_ranges(self, python):
         python(
             "from django.db.backends.base.base import BaseDatabaseWrapper as W\n"
-            "def fail(self): raise SystemExit('connected')\n"
+            "import os\n"
+            "def fail(self): os._exit(3)\n"
             "W.connect = fail\n"
         )
 

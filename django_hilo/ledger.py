@@ -1,0 +1,113 @@
+"""What the open transaction of a connection has reserved and raised.
+
+A range that had to be reserved on the caller's connection belongs to the caller's
+transaction: its numbers may leave only there, it joins the pool when the transaction
+commits, and it is dropped when it, or a savepoint around the reservation, rolls back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo import pool
+from django_hilo.pool import Counter, CounterKey, Held, Pace, Share, take_from
+from django_hilo.reservation import Reservation
+from django_hilo.transactions import Bond, Watch
+
+
+class Ledger:
+    """What the open transaction of one connection has reserved and raised."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+        self._pool = pool.current()
+        self._ranges: dict[CounterKey, list[tuple[Bond, Held]]] = {}
+        self._paces: dict[CounterKey, tuple[Bond, Pace]] = {}
+        self._floors: dict[CounterKey, list[Floor]] = {}
+        self._watch = Watch(connection)
+
+    @classmethod
+    def of(cls, connection: BaseDatabaseWrapper) -> Ledger:
+        """Return the ledger of a connection; a child of a fork starts a new one."""
+        ledger = vars(connection).get("hilo_ledger")
+        if ledger is None or ledger._pool is not pool.current():
+            ledger = cls(connection)
+            vars(connection)["hilo_ledger"] = ledger
+        return ledger
+
+    def take(self, counter: Counter, count: int) -> list[Share] | None:
+        """Take numbers of ranges that this transaction has reserved."""
+        with counter.lock:
+            entries = self._valid(counter.key)
+            return take_from(deque(held for _, held in entries), count)
+
+    def next_capacity(self, counter: Counter, least: int, most: int, count: int) -> int:
+        """Return the capacity of the range to reserve now in this transaction."""
+        if not self._connection.in_atomic_block:
+            return count  # nothing could be kept, see add()
+        bond, pace = self._paces.get(counter.key, (None, None))
+        if bond is not None and pace is not None and bond.holds():
+            return pace.next(least, least, most)
+        return counter.next_capacity(least, most)
+
+    def add(
+        self, counter: Counter, reservation: Reservation, capacity: int, count: int
+    ) -> list[Share] | None:
+        """Bind a range to the transaction, and take numbers of it."""
+        key, held, pace = counter.key, Held(reservation), Pace()
+        if not self._connection.in_atomic_block:
+            # Without autocommit and atomic() nothing tells of the end of a transaction.
+            return [held.take(count)]
+        bond = self._watch.bond(lambda: self._promote(key, held, capacity))
+        pace.note(capacity)
+        self._paces[key] = bond, pace
+        with counter.lock:
+            self._valid(key).append((bond, held))
+        return self.take(counter, count)
+
+    def _valid(self, key: CounterKey) -> list[tuple[Bond, Held]]:
+        entries = self._ranges.get(key, [])
+        entries[:] = [
+            (bond, held) for bond, held in entries if held.left and bond.holds()
+        ]
+        return self._ranges.setdefault(key, entries)
+
+    def _promote(self, key: CounterKey, held: Held, capacity: int) -> None:
+        if self._pool is pool.current():
+            self._pool.counter(key).promote(held, capacity)
+
+    def drop(self, counter: Counter, numbers: Iterable[int]) -> None:
+        """Drop the ranges that would give one of these numbers."""
+        with counter.lock:
+            for bond, held in self._valid(counter.key):
+                if held.would_give(numbers):
+                    bond.breaks()
+
+    def floor(self, key: CounterKey) -> Floor | None:
+        """Return the newest floor of this transaction that did not roll back."""
+        floors = self._floors.get(key, [])
+        while floors and not floors[-1].bond.holds():
+            floors.pop()
+        return floors[-1] if floors else None
+
+    def note_floor(
+        self, key: CounterKey, number: int, on_commit: Callable[[Floor], None]
+    ) -> Floor:
+        """Note a floor until the end of the transaction, when it is handed over."""
+        bond = self._watch.bond(lambda: on_commit(floor))
+        before = self.floor(key)
+        floor = Floor(bond, number, before.pace if before else Pace())
+        self._floors.setdefault(key, []).append(floor)
+        return floor
+
+
+class Floor:
+    """The highest explicit number that a transaction has inserted, and its pace."""
+
+    def __init__(self, bond: Bond, number: int, pace: Pace) -> None:
+        self.bond = bond
+        self.number = number
+        self.pace = pace
