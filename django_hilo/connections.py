@@ -19,6 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import ReservationTimeout
+from django_hilo.schemas import SearchPaths, schema_of
 
 
 class DatabaseKey(NamedTuple):
@@ -42,11 +43,6 @@ def database_key(alias: str) -> DatabaseKey:
         str(options["PORT"]),
         schema_of(connection),
     )
-
-
-def schema_of(connection: BaseDatabaseWrapper) -> str | None:
-    """Return the schema that django-tenants switched a connection to, else None."""
-    return getattr(connection, "schema_name", None)
 
 
 def is_bound(connection: BaseDatabaseWrapper) -> bool:
@@ -86,11 +82,16 @@ def counter_connection(alias: str, timeout: float) -> Iterator[str]:
     waits up to ``timeout`` seconds, else `ReservationTimeout`.
     """
     connection = connections[alias]
-    if is_bound(connection) or not _needs_own(connection):
+    if is_bound(connection):
         yield alias
         return
-    own = _own_connection(alias)
-    with own.used_for(connection, timeout) as own_alias:
+    path = None
+    if connection.vendor == "postgresql" and not connection.needs_rollback:
+        path = _search_paths.of(connection, database_key(alias))
+    if not _needs_own(connection):
+        yield alias
+        return
+    with _own_connection(alias).used_for(connection, path, timeout) as own_alias:
         yield own_alias
 
 
@@ -105,7 +106,9 @@ class OwnConnection:
         self._lock = threading.Lock()
 
     @contextmanager
-    def used_for(self, callers: BaseDatabaseWrapper, timeout: float) -> Iterator[str]:
+    def used_for(
+        self, callers: BaseDatabaseWrapper, search_path: str | None, timeout: float
+    ) -> Iterator[str]:
         if not self._lock.acquire(timeout=timeout):
             raise ReservationTimeout(
                 f"The connection that reserves ranges on {callers.alias!r} was busy "
@@ -113,7 +116,8 @@ class OwnConnection:
                 f"HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
             )
         try:
-            connections[self._alias] = self._open(callers)
+            wrapper = connections[self._alias] = self._open(callers)
+            vars(wrapper)["hilo_search_path"] = search_path
             try:
                 yield self._alias
             finally:
@@ -130,8 +134,11 @@ class OwnConnection:
         if self._wrapper is None:
             self._wrapper = _copy(callers)
             self._opened_for = key[:-1]
-        if key.schema is not None and key.schema != schema_of(self._wrapper):
-            self._wrapper.set_schema(key.schema)  # type: ignore[attr-defined]
+        if key.schema != schema_of(self._wrapper) and hasattr(
+            self._wrapper, "set_schema"
+        ):
+            # django-tenants sets the search path anew for each cursor.
+            self._wrapper.set_schema(key.schema)
         return self._wrapper
 
     def _close_as_due(self) -> None:
@@ -185,10 +192,17 @@ def _in_tests() -> bool:
     return hasattr(mail, "outbox")
 
 
+_search_paths = SearchPaths()
 _own_connections: dict[str, OwnConnection] = {}
 # What a child inherited while a thread of the parent was using it. Kept, because the
 # end of the object would end the parent's session on the socket that both share.
 _inherited: list[dict[str, OwnConnection]] = []
+
+
+def search_path_to_take(connection: BaseDatabaseWrapper) -> str | None:
+    """Return the caller's search path, for statements on the process's connection."""
+    path: str | None = vars(connection).get("hilo_search_path")
+    return path
 
 
 def _own_connection(alias: str) -> OwnConnection:

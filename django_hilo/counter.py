@@ -9,7 +9,8 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -19,7 +20,11 @@ from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from django_hilo.conf import settings
-from django_hilo.connections import counter_connection, is_bound
+from django_hilo.connections import (
+    counter_connection,
+    is_bound,
+    search_path_to_take,
+)
 from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
 from django_hilo.failures import Failure, classify
 from django_hilo.models import HiLoDocument, ServerPrefix
@@ -101,7 +106,7 @@ def _change_locked(
     prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with transaction.atomic(using=db):
         if not bound:
-            _limit_times(connection)
+            _prepare(connection)
         locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
         if connection.features.has_select_for_update:
             locked = locked.select_for_update()
@@ -129,35 +134,40 @@ def _make_row(db: str, collection: str, node_tag: str) -> None:
     with transaction.atomic(using=db):
         # The caller may have made the row itself, in a transaction that is still open.
         if not bound:
-            _limit_times(connection)
+            _prepare(connection)
         HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
 
 
-def _limit_times(connection: BaseDatabaseWrapper) -> None:
-    """Bound the wait for the lock, and the time that a lost process may hold it.
+def _prepare(connection: BaseDatabaseWrapper) -> None:
+    """Bound the wait for the lock and the time that a lost process may hold it.
 
     A process that was stopped, cut off, or killed while a child of a fork shared its
     socket leaves its transaction open: the server ends it while others still wait.
     """
     wait, idle = settings.LOCK_TIMEOUT, settings.LOCK_TIMEOUT / 2
     if connection.vendor == "postgresql":
-        _execute(
-            connection,
-            f"SELECT set_config('lock_timeout', '{ceil(wait * 1000)}', true), "
-            f"set_config('idle_in_transaction_session_timeout', "
-            f"'{ceil(idle * 1000)}', true)",
-        )
+        variables = {
+            "lock_timeout": str(ceil(wait * 1000)),
+            "idle_in_transaction_session_timeout": str(ceil(idle * 1000)),
+        }
+        search_path = search_path_to_take(connection)
+        if search_path is not None:
+            variables["search_path"] = search_path
+        calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
+        _execute(connection, f"SELECT {calls}", chain(*variables.items()))
     elif connection.vendor == "mysql":
         # Whole seconds only, and on our own connection, so that no caller meets it.
-        variables = f"SESSION innodb_lock_wait_timeout = {ceil(wait)}"
+        statement = f"SET SESSION innodb_lock_wait_timeout = {ceil(wait)}"
         if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-            variables += f", SESSION idle_transaction_timeout = {ceil(idle)}"
-        _execute(connection, f"SET {variables}")
+            statement += f", SESSION idle_transaction_timeout = {ceil(idle)}"
+        _execute(connection, statement)
 
 
-def _execute(connection: BaseDatabaseWrapper, statement: str) -> None:
+def _execute(
+    connection: BaseDatabaseWrapper, statement: str, parameters: Iterable[str] = ()
+) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(statement)
+        cursor.execute(statement, list(parameters))
 
 
 def _raise_final(failure: Failure, error: Error, key: str, using: str) -> None:

@@ -244,3 +244,50 @@ def test_returns_do_not_retry_for_long(monkeypatch, settings):
     monkeypatch.setattr("django_hilo.counter._try", fail)
     assert return_ranges() == 0
     assert connections
+
+
+@pytest.fixture
+def two_schemas():
+    """A second schema, with tables of its own, on PostgreSQL."""
+    tables = ("django_hilo_hilodocument", "django_hilo_serverprefix", "records_order")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA tenant")
+        for table in tables:
+            cursor.execute(
+                f"CREATE TABLE tenant.{table} (LIKE public.{table} INCLUDING ALL)"
+            )
+    yield
+    vars(connections["default"]).pop("schema_name", None)
+    with connection.cursor() as cursor:
+        cursor.execute("SET search_path TO public")
+        cursor.execute("DROP SCHEMA tenant CASCADE")
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="schemas")
+class TestSchemas:
+    def use(self, path: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET search_path TO {path}")
+
+    def test_the_own_connection_works_in_the_schema_of_the_caller(self, two_schemas):
+        Order.objects.create()
+        vars(connections["default"])["schema_name"] = "tenant"
+        self.use("tenant")
+        with transaction.atomic():
+            assert Order.objects.create().id == "orders/1-A"
+            assert counter().max == 32
+        assert Order.objects.create().id == "orders/2-A"
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT max FROM public.django_hilo_hilodocument")
+            assert cursor.fetchall() == [(32,)]
+
+    @pytest.mark.parametrize("atomic", [True, False])
+    def test_a_schema_that_nobody_tells_of_is_refused(self, two_schemas, atomic):
+        next_number(Order)
+        self.use("tenant")
+        with pytest.raises(HiLoError, match=r"'tenant'.*schema_name"):
+            if atomic:
+                with transaction.atomic():
+                    next_id("others")
+            else:
+                next_id("others")
