@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.core import mail
-from django.db import connections
+from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
-from django_hilo.exceptions import ReservationTimeout
+from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.schemas import SearchPaths, schema_of
 
 
@@ -87,12 +87,25 @@ def counter_connection(alias: str, timeout: float) -> Iterator[str]:
         return
     path = None
     if connection.vendor == "postgresql" and not connection.needs_rollback:
-        path = _search_paths.of(connection, database_key(alias))
+        path = _search_path_of(connection)
     if not _needs_own(connection):
         yield alias
         return
     with _own_connection(alias).used_for(connection, path, timeout) as own_alias:
         yield own_alias
+
+
+def _search_path_of(connection: BaseDatabaseWrapper) -> str:
+    try:
+        return _search_paths.of(connection, database_key(connection.alias))
+    except Error as error:
+        if connection.in_atomic_block:
+            raise HiLoError(
+                f"The transaction on {connection.alias!r} is of no use any more, so no "
+                f"range is reserved for it: {error}"
+            ) from error
+        connection.close_if_unusable_or_obsolete()
+        raise
 
 
 class OwnConnection:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
@@ -351,6 +351,19 @@ class TestOwnConnection:
             kill(own)
             assert len(set(next_ids(Order, 100))) == 100
         module._own_connections["default"]._wrapper.close()
+
+    @pytest.mark.skipif(CHOSEN != "postgres", reason="MariaDB's callers are not asked")
+    def test_a_callers_connection_that_was_killed(self):
+        next_number(Order)
+        kill(connections["default"])
+        assert len(set(next_ids(Order, 100))) == 100
+        with pytest.raises(OperationalError), transaction.atomic():
+            kill(connections["default"])
+            with pytest.raises(HiLoError, match="of no use any more"):
+                next_ids(Order, 1000)
+            Order.objects.count()
+        connection.close()
+        assert Order.objects.create().id
 
     def test_one_extra_connection_for_many_threads(self, monkeypatch):
         from django_hilo import connections as module
