@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from django_hilo.generator import next_number
 from django_hilo.identifiers import parse
@@ -338,3 +339,32 @@ connections["default"].close()
 connections["default"].close_pool()
 """
     assert python(code) == "orders/40-A"
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="a role with a connection limit")
+def test_where_no_second_connection_can_be_had(python):
+    """An error, never a range in the caller's transaction; its own work is kept."""
+    role = f"hilo_limited_{os.getpid()}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
+        cursor.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+    code = f"""
+from django.conf import settings
+from django.db import connections, transaction
+from django_hilo.exceptions import ConcurrencyError
+settings.HILO = {{**settings.HILO, "RETRY_FOR": 0.3}}
+connections["default"].settings_dict["USER"] = {role!r}
+with transaction.atomic():
+    Order.objects.create(id="kept")
+    try:
+        Order.objects.create()
+    except ConcurrencyError as error:
+        print("too many connections" in str(error))
+print(*Order.objects.values_list("pk", flat=True), Order.objects.create().pk)
+"""
+    try:
+        assert python(code) == "True\nkept orders/1-A"
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP OWNED BY {role}")
+            cursor.execute(f"DROP ROLE {role}")
