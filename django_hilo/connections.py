@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.core import mail
-from django.db import Error, connections
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError, ReservationTimeout
-from django_hilo.schemas import SearchPaths, schema_of
+from django_hilo.exceptions import ReservationTimeout
 
 
 class DatabaseKey(NamedTuple):
@@ -43,6 +42,15 @@ def database_key(alias: str) -> DatabaseKey:
         str(options["PORT"]),
         schema_of(connection),
     )
+
+
+def schema_of(connection: BaseDatabaseWrapper) -> str | None:
+    """Return the schema that a connection was switched to, None where nobody tells.
+
+    django-tenants sets ``connection.schema_name``; whoever sets ``search_path`` in
+    another way sets it too, since the search path cannot be known without a query.
+    """
+    return getattr(connection, "schema_name", None)
 
 
 def is_bound(connection: BaseDatabaseWrapper) -> bool:
@@ -82,30 +90,11 @@ def counter_connection(alias: str, timeout: float) -> Iterator[str]:
     waits up to ``timeout`` seconds, else `ReservationTimeout`.
     """
     connection = connections[alias]
-    if is_bound(connection):
+    if is_bound(connection) or not _needs_own(connection):
         yield alias
         return
-    path = None
-    if connection.vendor == "postgresql" and not connection.needs_rollback:
-        path = _search_path_of(connection)
-    if not _needs_own(connection):
-        yield alias
-        return
-    with _own_connection(alias).used_for(connection, path, timeout) as own_alias:
+    with _own_connection(alias).used_for(connection, timeout) as own_alias:
         yield own_alias
-
-
-def _search_path_of(connection: BaseDatabaseWrapper) -> str:
-    try:
-        return _search_paths.of(connection, database_key(connection.alias))
-    except Error as error:
-        if connection.in_atomic_block:
-            raise HiLoError(
-                f"The transaction on {connection.alias!r} is of no use any more, so no "
-                f"range is reserved for it: {error}"
-            ) from error
-        connection.close_if_unusable_or_obsolete()
-        raise
 
 
 class OwnConnection:
@@ -119,9 +108,7 @@ class OwnConnection:
         self._lock = threading.Lock()
 
     @contextmanager
-    def used_for(
-        self, callers: BaseDatabaseWrapper, search_path: str | None, timeout: float
-    ) -> Iterator[str]:
+    def used_for(self, callers: BaseDatabaseWrapper, timeout: float) -> Iterator[str]:
         if not self._lock.acquire(timeout=timeout):
             raise ReservationTimeout(
                 f"The connection that reserves ranges on {callers.alias!r} was busy "
@@ -129,8 +116,7 @@ class OwnConnection:
                 f"HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
             )
         try:
-            wrapper = connections[self._alias] = self._open(callers)
-            vars(wrapper)["hilo_search_path"] = search_path
+            connections[self._alias] = self._open(callers)
             try:
                 yield self._alias
             finally:
@@ -147,11 +133,8 @@ class OwnConnection:
         if self._wrapper is None:
             self._wrapper = _copy(callers)
             self._opened_for = key[:-1]
-        if key.schema != schema_of(self._wrapper) and hasattr(
-            self._wrapper, "set_schema"
-        ):
-            # django-tenants sets the search path anew for each cursor.
-            self._wrapper.set_schema(key.schema)
+        if key.schema != schema_of(self._wrapper):
+            _switch(self._wrapper, key.schema)
         return self._wrapper
 
     def _close_as_due(self) -> None:
@@ -199,23 +182,24 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     return own
 
 
+def _switch(own: BaseDatabaseWrapper, schema: str | None) -> None:
+    if hasattr(own, "set_schema"):
+        # django-tenants sets the search path anew for each cursor.
+        own.set_schema(schema)
+    else:
+        vars(own)["schema_name"] = schema
+
+
 def _in_tests() -> bool:
     # What django.test.utils.setup_test_environment() leaves to be seen, under Django's
     # runner and under pytest-django.
     return hasattr(mail, "outbox")
 
 
-_search_paths = SearchPaths()
 _own_connections: dict[str, OwnConnection] = {}
 # What a child inherited while a thread of the parent was using it. Kept, because the
 # end of the object would end the parent's session on the socket that both share.
 _inherited: list[dict[str, OwnConnection]] = []
-
-
-def search_path_to_take(connection: BaseDatabaseWrapper) -> str | None:
-    """Return the caller's search path, for statements on the process's connection."""
-    path: str | None = vars(connection).get("hilo_search_path")
-    return path
 
 
 def _own_connection(alias: str) -> OwnConnection:

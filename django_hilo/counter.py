@@ -23,7 +23,7 @@ from django_hilo.conf import settings
 from django_hilo.connections import (
     counter_connection,
     is_bound,
-    search_path_to_take,
+    schema_of,
 )
 from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
 from django_hilo.failures import Failure, classify
@@ -150,9 +150,10 @@ def _prepare(connection: BaseDatabaseWrapper) -> None:
             "lock_timeout": str(ceil(wait * 1000)),
             "idle_in_transaction_session_timeout": str(ceil(idle * 1000)),
         }
-        search_path = search_path_to_take(connection)
-        if search_path is not None:
-            variables["search_path"] = search_path
+        schema = schema_of(connection)
+        if schema is not None and connection.in_atomic_block:
+            quoted = connection.ops.quote_name(schema)
+            variables["search_path"] = f"{quoted}, public"
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         _execute(connection, f"SELECT {calls}", chain(*variables.items()))
     elif connection.vendor == "mysql":

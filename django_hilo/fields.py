@@ -114,7 +114,6 @@ class HiLoField(CounterField, _CharField):
     def get_pk_value_on_save(self, instance: models.Model) -> str:
         # Reached by bulk_create() of managers that are no HiLoManager.
         self.assign_missing([instance], self._written_to(instance))
-        forget_fresh(instance, self.attname)
         return str(getattr(instance, self.attname))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
@@ -164,6 +163,13 @@ class HiLoField(CounterField, _CharField):
         if found:
             highest = max(found, key=lambda document_id: document_id.number)
             floors.check_jump(resolve(self, using), highest)
+
+    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Keep the ids that are taken now clear of explicit ids beside them."""
+        found = self._explicit(instances, using)
+        if found:
+            numbers = [document_id.number for document_id in found]
+            floors.expect(resolve(self, using), numbers)
 
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Keep coming ranges over the numbers of explicit ids that were inserted."""

@@ -46,18 +46,23 @@ def check_jump(target: Target, document_id: DocumentId) -> None:
         )
 
 
-def observe(target: Target, numbers: Sequence[int], using: str) -> None:
-    """Keep all coming ranges over the numbers of explicit ids inserted on ``using``."""
+def expect(target: Target, numbers: Sequence[int]) -> None:
+    """Take no number of explicit ids that are about to be inserted from a range."""
     counter = pool.current().counter(target.key)
     counter.drop(numbers)
-    number = max(numbers)
     home = connections[target.using]
     if is_bound(home):
         Ledger.of(home).drop(counter, numbers)
-        _raise_inside(target, counter, number)
-        return
-    counter.see(number)
-    if counter.is_stored(number):
+        _raise_inside(target, counter, max(numbers))
+    else:
+        counter.see(max(numbers))
+
+
+def observe(target: Target, numbers: Sequence[int], using: str) -> None:
+    """Keep all coming ranges over the numbers of explicit ids inserted on ``using``."""
+    expect(target, numbers)
+    counter, number = pool.current().counter(target.key), max(numbers)
+    if is_bound(connections[target.using]) or counter.is_stored(number):
         return
     if connections[using].in_atomic_block:
         _raise_after_commit(target, counter, number, using)

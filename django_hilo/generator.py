@@ -18,13 +18,12 @@ from django.db import connections
 
 from django_hilo import pool, reservation
 from django_hilo.conf import settings
-from django_hilo.connections import database_key, is_bound
+from django_hilo.connections import database_key, is_bound, schema_of
 from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
 from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Share
 from django_hilo.reservation import Reservation
-from django_hilo.schemas import schema_of
 from django_hilo.targets import AnyTarget, Target, resolve
 
 logger = logging.getLogger("django_hilo")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -25,6 +26,10 @@ class Ledger:
         self._connection = connection
         self._pool = pool.current()
         self._ranges: dict[CounterKey, list[tuple[Bond, Held]]] = {}
+        # Also those whose hooks are yet to be called, while other hooks run: a bond
+        # lives as long as Django keeps its hook.
+        self._unfinished: WeakKeyDictionary[Bond, tuple[CounterKey, Held]]
+        self._unfinished = WeakKeyDictionary()
         self._paces: dict[CounterKey, tuple[Bond, Pace]] = {}
         self._floors: dict[CounterKey, list[Floor]] = {}
         self._watch = Watch(connection)
@@ -62,6 +67,7 @@ class Ledger:
             # Without autocommit and atomic() nothing tells of the end of a transaction.
             return [held.take(count)]
         bond = self._watch.bond(lambda: self._promote(key, held, capacity))
+        self._unfinished[bond] = key, held
         pace.note(capacity)
         self._paces[key] = bond, pace
         with counter.lock:
@@ -82,8 +88,8 @@ class Ledger:
     def drop(self, counter: Counter, numbers: Iterable[int]) -> None:
         """Drop the ranges that would give one of these numbers."""
         with counter.lock:
-            for bond, held in self._valid(counter.key):
-                if held.would_give(numbers):
+            for bond, (key, held) in list(self._unfinished.items()):
+                if key == counter.key and held.would_give(numbers):
                     bond.breaks()
 
     def floor(self, key: CounterKey) -> Floor | None:

@@ -47,6 +47,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
         objects = list(objects)
         using = self._write_alias()
         for field in _hilo_fields(self.model):
+            field.check_explicit(objects, using)
+            field.expect_explicit(objects, using)
             field.assign_missing(objects, using)
         for instance in objects:
             pass_keys_down(instance, self.model)
@@ -61,12 +63,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> list[Model]:
         objects = self.assign_ids(objs)
         using = self._write_alias()
-        fields = _hilo_fields(self.model)
-        for field in fields:
-            field.check_explicit(objects, using)
         with watched(objects):
             created = super().bulk_create(objects, *args, **kwargs)
-        for field in fields:
+        for field in _hilo_fields(self.model):
             field.observe_inserted(objects, using)
         return created
 

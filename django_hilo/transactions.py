@@ -87,6 +87,8 @@ class Watch:
             self._note(sql if isinstance(sql, str) else self._text(sql))
 
     def _text(self, composed: Any) -> str:
+        if isinstance(composed, bytes):
+            return composed.decode(errors="replace")
         # psycopg's sql.SQL and its like.
         return str(composed.as_string(self._connection.connection))
 
@@ -108,8 +110,10 @@ class Watch:
     def _rolled_back_by_itself(self) -> bool:
         # SQLite ends the transaction after some errors, such as a full disk.
         connection = self._connection.connection
-        return isinstance(connection, sqlite3.Connection) and (
-            not connection.in_transaction
+        return (
+            self._connection.in_atomic_block
+            and isinstance(connection, sqlite3.Connection)
+            and not connection.in_transaction
         )
 
     def _break_from(self, place: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 from django.core import serializers
@@ -281,13 +282,61 @@ class TestSchemas:
             cursor.execute("SELECT max FROM public.django_hilo_hilodocument")
             assert cursor.fetchall() == [(32,)]
 
-    @pytest.mark.parametrize("atomic", [True, False])
-    def test_a_schema_that_nobody_tells_of_is_refused(self, two_schemas, atomic):
-        next_number(Order)
-        self.use("tenant")
-        with pytest.raises(HiLoError, match=r"'tenant'.*schema_name"):
-            if atomic:
-                with transaction.atomic():
-                    next_id("others")
-            else:
-                next_id("others")
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="COPY")
+def test_ids_during_a_copy():
+    if not hasattr(connection.cursor().cursor, "copy"):
+        pytest.skip("psycopg 3's COPY")
+    with (
+        transaction.atomic(),
+        connection.cursor() as cursor,
+        cursor.cursor.copy("COPY records_order (id, name) FROM STDIN") as rows,
+    ):
+        for _ in range(40):
+            rows.write_row((next_id(Order), ""))
+    assert Order.objects.count() == 40
+
+
+def test_an_explicit_id_in_an_earlier_hook():
+    def insert():
+        with transaction.atomic():
+            Order(id="orders/5-A").save()
+
+    with transaction.atomic():
+        transaction.on_commit(insert)
+        Order.objects.create()
+    assert len({Order.objects.create().id for _ in range(40)}) == 40
+
+
+def test_a_query_in_an_earlier_hook_costs_no_range():
+    ids = []
+    for _ in range(5):
+        with transaction.atomic():
+            transaction.on_commit(Order.objects.count)
+            ids.append(Order.objects.create().id)
+    assert ids == [f"orders/{number}-A" for number in range(1, 6)]
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_explicit_and_missing_ids_in_one_bulk_create(atomic):
+    block = transaction.atomic() if atomic else nullcontext()
+    with block:
+        Order.objects.bulk_create([Order(id="orders/1-A"), Order()])
+        Order.objects.create()
+        Order.objects.bulk_create([Order(id="orders/40-A"), Order(), Order()])
+    assert Order.objects.count() == 6
+
+
+def test_ids_of_plain_managers_raise_no_floor():
+    with transaction.atomic():
+        Plain.objects.bulk_create([Plain() for _ in range(40)])
+        Plain.objects.bulk_create([Plain()])
+    document = HiLoDocument.objects.get(collection="plain-things")
+    assert (document.floor, Plain.objects.count()) == (0, 41)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="SQL as bytes")
+def test_sql_as_bytes():
+    with transaction.atomic(), connection.cursor() as cursor:
+        Order(id="orders/5-A").save()
+        cursor.execute(b"SELECT 1")

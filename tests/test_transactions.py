@@ -359,8 +359,7 @@ class TestOwnConnection:
         assert len(set(next_ids(Order, 100))) == 100
         with pytest.raises(OperationalError), transaction.atomic():
             kill(connections["default"])
-            with pytest.raises(HiLoError, match="of no use any more"):
-                next_ids(Order, 1000)
+            next_ids(Order, 1000)
             Order.objects.count()
         connection.close()
         assert Order.objects.create().id
