@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.db.models.signals import post_migrate, pre_save
 
 from django_hilo import connections, generator, pool, reservation
 from django_hilo.models import HiLoDocument
+from django_hilo.signals import range_reserved, range_returned
 
 _armed = False
 _joined: list[ModuleType] = []
@@ -51,6 +53,9 @@ def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
     pool.after_fork_in_child()
     connections.after_fork_in_child()
+    for signal in range_reserved, range_returned:
+        # A thread of the parent may have been sending: Django takes this lock for it.
+        signal.lock = threading.Lock()
 
 
 def forget_after_flush(using: str, **kwargs: Any) -> None:

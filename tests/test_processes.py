@@ -122,10 +122,13 @@ from django.db import connections
 from django_hilo import pool, connections as own
 from django_hilo.generator import next_number, resolve
 next_number(Order)
+from django_hilo.signals import range_reserved
+def receive(**kwargs): pass
+range_reserved.connect(receive)
 counter = pool.current().counter(resolve(Order).key)
 held, go_on = threading.Event(), threading.Event()
 def hold():
-    with counter.lock, pool.current()._lock:
+    with counter.lock, pool.current()._lock, range_reserved.lock:
         held.set(); go_on.wait(30)
 thread = threading.Thread(target=hold); thread.start(); held.wait()
 connections.close_all()
