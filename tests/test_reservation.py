@@ -55,7 +55,6 @@ class TestReserve:
         reserve("orders")
         with CaptureQueriesContext(connections["default"]) as queries:
             if CHOSEN == "mariadb":
-                connection.set_autocommit(True)
                 queries_of_own = watch_own_connection()
             reservation = reserve("orders")
         sql = [query["sql"] for query in queries.captured_queries]
