@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from django_hilo.fields import HiLoField
 from django_hilo.identifiers import check_node_tag, check_separator
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.models import ServerPrefix
+from django_hilo.tables import aliases, counter_fields
 from django_hilo.targets import CounterField, home_of
 
 # Seconds; what the databases' settings can hold.
@@ -99,13 +101,11 @@ def check_collections(
     """Warn where models that have nothing to do with each other share a counter."""
     models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
     implicit: set[str] = set()
-    for model in apps.get_models():
-        for field in model._meta.local_fields:
-            if isinstance(field, CounterField):
-                collection = field.collection_name.lower()
-                models_of[collection].append(model)
-                if getattr(field, "collection", None) is None:
-                    implicit.add(collection)
+    for field in counter_fields():
+        collection = field.collection_name.lower()
+        models_of[collection].append(field.model)
+        if getattr(field, "collection", None) is None:
+            implicit.add(collection)
     return [
         checks.Warning(
             f"{', '.join(model._meta.label for model in sharing)} share the collection "
@@ -181,9 +181,8 @@ def _aliases_with_ids() -> list[str]:
     ]
     return [
         alias
-        for alias in connections
-        if not connections[alias].settings_dict["TEST"].get("MIRROR")
-        and any(router.allow_migrate_model(alias, model) for model in with_ids)
+        for alias in aliases()
+        if any(router.allow_migrate_model(alias, model) for model in with_ids)
     ]
 
 
@@ -214,6 +213,20 @@ def _is_seconds(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value <= LONGEST_WAIT
 
 
+def _are_names_of_aliases(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(name, str) and name and "/" not in name and alias in connections
+        for name, alias in value.items()
+    )
+
+
+def _are_digests(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)
+        for digest in value
+    )
+
+
 _SECONDS = f"a number of seconds over 0, up to {LONGEST_WAIT}"
 _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
@@ -233,6 +246,20 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     ("CAPACITY", _is_count, "a whole number of at least 1", "E005"),
     ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
     ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
+    ("MAX_NUMBERS_PER_REQUEST", _is_count, "a whole number of at least 1", "E005"),
+    (
+        "RAVENDB_DATABASES",
+        _are_names_of_aliases,
+        "a dict of texts, each with an alias of DATABASES",
+        "E010",
+    ),
+    (
+        "RAVENDB_TOKENS",
+        _are_digests,
+        "a list of SHA-256 digests, 64 lower-case hexadecimal digits each: "
+        "hashlib.sha256(token.encode()).hexdigest()",
+        "E011",
+    ),
     (
         "LOCK_TIMEOUT",
         _is_seconds,

@@ -28,6 +28,12 @@ class Settings:
     RETRY_FOR: float = 15.0
     # How far over Max the number of an explicit id may be.
     MAX_FLOOR_JUMP: int = 1_000_000_000
+    # Most ids, or numbers in a range, that one REST request may take.
+    MAX_NUMBERS_PER_REQUEST: int = 10_000
+    # Names that RavenDB's clients may ask for, and the aliases they stand for.
+    RAVENDB_DATABASES: dict[str, str] = {}
+    # SHA-256 digests (64 hexadecimal digits) of tokens that may stand in the URL path.
+    RAVENDB_TOKENS: list[str] = []
 
     def __getattribute__(self, name: str) -> Any:
         if name.isupper():

@@ -35,13 +35,17 @@ logger = logging.getLogger("django_hilo")
 _PAUSE = 0.003
 _PAUSE_BEFORE_RECONNECTING = 0.25
 
-# Gets the locked row and the server prefix of its node; returns the columns to write.
-Change = Callable[[HiLoDocument, str], dict[str, Any]]
+# Gets the locked row and the server prefix of its node; returns the columns to write,
+# or None to remove the row.
+Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
 
 
-def new_ticket() -> str:
-    """Return a random mark of 32 hexadecimal digits."""
-    return secrets.token_hex(16)
+def new_ticket(issuer: str = "") -> str:
+    """Return a random mark of 32 characters, which names its issuer if there is one.
+
+    ``issuer`` has 0 to 16 letters, none of them a hexadecimal digit alone.
+    """
+    return f"{issuer}{secrets.token_hex(16)}"[:32]
 
 
 def change_counter(
@@ -116,8 +120,10 @@ def _change_locked(
         document = locked.get(pk=key)
         prefix = document.server_prefix
         columns = change(document, prefix)
-        if columns:
-            columns["ticket"] = new_ticket()
+        if columns is None:
+            rows.filter(pk=key).delete()
+        elif columns:
+            columns.setdefault("ticket", new_ticket())
             rows.filter(pk=key).update(**columns)
             vars(document).update(columns)
     return document, prefix

@@ -23,3 +23,7 @@ class CounterExhausted(HiLoError):
 
 class RangeNotReturned(HiLoError):
     """The counter refused the unused end of a range; the numbers are a gap."""
+
+
+class CounterNotLowered(HiLoError):
+    """Max may not fall, or the counter not go: ids would be given twice."""

@@ -62,6 +62,19 @@ def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     return list(chain.from_iterable(_ids(resolved, share) for share in shares))
 
 
+def next_numbered_ids(
+    target: AnyTarget, n: int, using: str | None = None
+) -> list[tuple[int, str]]:
+    """Return the next ``n`` ids, each after its number; as `next_ids`."""
+    _check_count(n)
+    resolved = resolve(target, using)
+    return [
+        pair
+        for share in _shares(resolved, n)
+        for pair in zip(_numbers(share), _ids(resolved, share), strict=True)
+    ]
+
+
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """Return an endless iterator of ids, safe among threads."""
     resolve(target, using)

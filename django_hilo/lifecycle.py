@@ -14,7 +14,7 @@ from django.db.models.signals import post_migrate, pre_save
 
 from django_hilo import connections, generator, pool, reservation
 from django_hilo.models import HiLoDocument
-from django_hilo.signals import range_reserved, range_returned
+from django_hilo.signals import counter_changed, range_reserved, range_returned
 
 _armed = False
 _joined: list[ModuleType] = []
@@ -53,7 +53,7 @@ def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
     pool.after_fork_in_child()
     connections.after_fork_in_child()
-    for signal in range_reserved, range_returned:
+    for signal in range_reserved, range_returned, counter_changed:
         # A thread of the parent may have been sending: Django takes this lock for it.
         signal.lock = threading.Lock()
 

@@ -77,6 +77,7 @@ class HiLoDocument(models.Model):
         verbose_name = _("HiLo document")
         verbose_name_plural = _("HiLo documents")
         ordering = ["collection", "node_tag"]
+        permissions = [("take_hilo_ids", "Can take HiLo ids")]
 
     def __str__(self) -> str:
         return self.id
@@ -122,3 +123,26 @@ class ServerPrefix(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node_tag}: {self.prefix}"
+
+
+class GaplessCounter(models.Model):
+    """The counter of a collection's gapless numbers (RavenDB's identities)."""
+
+    collection = models.CharField(
+        _("collection"),
+        primary_key=True,
+        max_length=MAX_COLLECTION_LENGTH,
+        validators=[validate_collection],
+        help_text=_("In lower case: collections are compared without case."),
+    )
+    last = models.BigIntegerField(
+        _("last number"), default=0, help_text=_("The next number is one higher.")
+    )
+
+    class Meta:
+        verbose_name = _("gapless counter")
+        verbose_name_plural = _("gapless counters")
+        ordering = ["collection"]
+
+    def __str__(self) -> str:
+        return self.collection

@@ -219,6 +219,11 @@ class Pool:
                 if using in (None, key.database.alias)
             ]
 
+    def forget_counter(self, key: CounterKey) -> None:
+        """Drop all that is known of one counter."""
+        with self._lock:
+            self._counters.pop(key, None)
+
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""
         with self._lock:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from secrets import compare_digest
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -48,6 +50,7 @@ def reserve(
     node_tag: str | None = None,
     needed: int = 1,
     above: int = 0,
+    issuer: str = "",
     using: str = DEFAULT_DB_ALIAS,
 ) -> Reservation:
     """Reserve the next ``size`` numbers of a collection on the database ``using``.
@@ -55,7 +58,7 @@ def reserve(
     ``node_tag`` names the counter's row (``None``: the database's own tag). ``above``
     is the highest number that the caller knows: the range starts over it, even where
     Max fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
-    ``size``, but not than ``needed``.
+    ``size``, but not than ``needed``. ``issuer`` marks the ticket, for `return_issued`.
 
     The range is committed when this returns, with one exception: inside a transaction
     on SQLite, and in a TestCase, it holds only if that transaction commits.
@@ -65,7 +68,13 @@ def reserve(
     """
     return announce(
         reserve_range(
-            collection, size, node_tag=node_tag, needed=needed, above=above, using=using
+            collection,
+            size,
+            node_tag=node_tag,
+            needed=needed,
+            above=above,
+            issuer=issuer,
+            using=using,
         ),
         using,
     )
@@ -78,6 +87,7 @@ def reserve_range(
     node_tag: str | None,
     needed: int,
     above: int,
+    issuer: str = "",
     using: str,
 ) -> Reservation:
     """Reserve as `reserve`, for a caller that announces the range when it holds it."""
@@ -100,6 +110,7 @@ def reserve_range(
             "low": last + 1,
             "size": high - last,
             "reserved_at": timezone.now(),
+            "ticket": new_ticket(issuer),
         }
 
     document, prefix = change_counter(collection, node_tag, using, take)
@@ -130,15 +141,53 @@ def return_range(
     ``low - 1 <= last <= high == Max``, and ``last`` is not under the floor: RavenDB's
     rule, closed against replayed, late and forged returns.
     """
+
+    def is_newest(document: HiLoDocument) -> bool:
+        return bool(ticket) and compare_digest(ticket, document.ticket)
+
+    return _return(collection, high, last, 0, is_newest, node_tag, using)
+
+
+def return_issued(
+    collection: str,
+    high: int,
+    last: int,
+    issuer: str,
+    *,
+    node_tag: str | None = None,
+    using: str = DEFAULT_DB_ALIAS,
+) -> int:
+    """Give back as `return_range`, for clients whose protocol knows no ticket.
+
+    The newest range must have been reserved with this ``issuer``, and
+    ``low <= last <= high == Max``: who asked for a range has used a number of it.
+    """
+
+    def is_newest(document: HiLoDocument) -> bool:
+        return bool(issuer) and document.ticket.startswith(issuer)
+
+    return _return(collection, high, last, 1, is_newest, node_tag, using)
+
+
+def _return(
+    collection: str,
+    high: int,
+    last: int,
+    least_used: int,
+    is_newest: Callable[[HiLoDocument], bool],
+    node_tag: str | None,
+    using: str,
+) -> int:
     collection, node_tag = _checked(collection, node_tag, using)
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
-        if not ticket or ticket != document.ticket or high != document.max:
+        if high != document.max or not is_newest(document):
             raise RangeNotReturned(
                 f"The range up to {high} is not the newest of {document.id!r} on "
                 f"{using!r} any more: its unused numbers stay a gap."
             )
-        if not max(document.low - 1, document.floor) <= last <= high:
+        lowest = max(document.low - 1 + least_used, document.floor)
+        if not lowest <= last <= high:
             raise RangeNotReturned(
                 f"{last} cannot become Max of {document.id!r} on {using!r}: its newest "
                 f"range is {document.low} to {high}, its floor {document.floor}."

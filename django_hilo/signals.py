@@ -10,3 +10,10 @@ range_reserved = Signal()
 # Sent after the unused end of a range went back, with using, collection, node_tag and
 # last (what Max is now).
 range_returned = Signal()
+
+# Sent after a user changed something over the admin or REST, with user, using, change
+# (a `steering.Change`), old and new (None: there was, or is, no row). The sender tells
+# what: HiLoDocument (also collection, node_tag; Max), ServerPrefix (also node_tag; the
+# prefix) or GaplessCounter (also collection; the last number). A transaction around the
+# request may still be open.
+counter_changed = Signal()

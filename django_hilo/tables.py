@@ -1,28 +1,71 @@
-"""What the tables of the models hold: the highest number among the ids of a field."""
+"""What the tables of the models hold: the highest number among the ids of a counter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import models, router
+from django.db import Error, connections, models, router, transaction
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.identifiers import parse
-from django_hilo.targets import CounterField, resolve
+from django_hilo.identifiers import DocumentId, parse
+from django_hilo.models import HiLoDocument
+from django_hilo.targets import CounterField, home_of, resolve
 
 _CHUNK = 10_000
 
 
+class Highest(NamedTuple):
+    """The highest number of a counter in one table, or why it could not be read."""
+
+    model: type[models.Model]
+    using: str
+    number: int
+    id: str
+    error: str
+
+
+def counter_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models whose values come from counters."""
+    for model in apps.get_models():
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                if isinstance(field, CounterField):
+                    yield field
+
+
+def fields_of(collection: str) -> list[Any]:
+    """Return the fields of a collection, whatever its case."""
+    wanted = collection.lower()
+    return [f for f in counter_fields() if f.collection_name.lower() == wanted]
+
+
 def fields_on(using: str) -> Iterator[Any]:
     """Yield the HiLo fields whose tables a database holds."""
-    for model in apps.get_models():
-        if model._meta.proxy or not router.allow_migrate_model(using, model):
-            continue
-        for field in model._meta.local_fields:
-            if isinstance(field, CounterField):
-                yield field
+    for field in counter_fields():
+        if router.allow_migrate_model(using, field.model):
+            yield field
+
+
+def aliases_served_by(home: str) -> list[str]:
+    """Return the databases whose rows have their counters on ``home``; no mirrors."""
+    return [alias for alias in aliases() if home_of(alias) == home]
+
+
+def homes() -> list[str]:
+    """Return the databases that may hold counters, the first alias first."""
+    found = dict.fromkeys(home_of(alias) for alias in aliases())
+    return [home for home in found if router.allow_migrate_model(home, HiLoDocument)]
+
+
+def aliases() -> list[str]:
+    """Return the aliases of DATABASES that are no mirrors of others."""
+    return [
+        alias
+        for alias in connections
+        if not connections[alias].settings_dict["TEST"].get("MIRROR")
+    ]
 
 
 def highest_number(field: models.Field[Any, Any], using: str) -> int:
@@ -33,18 +76,53 @@ def highest_number(field: models.Field[Any, Any], using: str) -> int:
     """
     assert isinstance(field, CounterField)
     target = resolve(field, using)
+    return _highest(field, using, {"", target.node_tag})[0]
+
+
+def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
+    """Look into every table, on every database, whose ids come from a counter.
+
+    ``home`` is the database that holds the counter. Ids without a tag count for the
+    node that makes ids on ``home`` now. Reads whole columns.
+    """
+    found = []
+    for using in aliases_served_by(home):
+        for field in fields_on(using):
+            if field.collection_name.lower() != collection.lower():
+                continue
+            tags = {node_tag}
+            if node_tag == resolve(field, using).node_tag:
+                tags.add("")
+            number, text, error = 0, "", ""
+            try:
+                # A savepoint, so that a missing table does not end the caller's work.
+                with transaction.atomic(using=using):
+                    number, text = _highest(field, using, tags)
+            except Error as problem:
+                error = str(problem)
+            found.append(Highest(field.model, using, number, text, error))
+    return found
+
+
+def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
     rows = field.model._base_manager.using(using).order_by()
     texts = rows.values_list(field.attname, flat=True).iterator(chunk_size=_CHUNK)
-    highest = 0
+    collection = field.collection_name.lower()
+    highest, its_id = 0, ""
     for text in texts:
-        try:
-            document_id = parse(text)
-        except InvalidDocumentId:
-            continue
+        document_id = _parse_or_none(text)
         if (
-            document_id.number > highest
-            and document_id.collection.lower() == target.collection.lower()
-            and document_id.node_tag in ("", target.node_tag)
+            document_id is not None
+            and document_id.number > highest
+            and document_id.collection.lower() == collection
+            and document_id.node_tag in node_tags
         ):
-            highest = document_id.number
-    return highest
+            highest, its_id = document_id.number, text
+    return highest, its_id
+
+
+def _parse_or_none(text: str | None) -> DocumentId | None:
+    try:
+        return parse(text)  # type: ignore[arg-type]
+    except InvalidDocumentId:
+        return None  # NULL, or an id of another kind

@@ -1,0 +1,56 @@
+"""Numbers and ranges for programs without the models, over REST and RavenDB's protocol.
+
+A lent range belongs to the program that asked for it: this process keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+from django_hilo import pool, reservation
+from django_hilo.models import HiLoDocument
+from django_hilo.reservation import Reservation
+from django_hilo.tables import fields_of
+from django_hilo.targets import AnyTarget, Target, resolve
+
+
+def known_target(collection: str, using: str | None = None) -> Target:
+    """Return the counter of a collection that a model or a stored counter knows.
+
+    Raises LookupError for any other, so that a typing error makes no counter, and
+    `InvalidDocumentId` for what cannot be a collection. ``using`` as in `resolve`.
+    """
+    fields = fields_of(collection)
+    target = resolve(fields[0] if fields else collection, using)
+    if not fields:
+        key = HiLoDocument.key(target.collection, target.node_tag)
+        if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
+            raise LookupError(
+                f"No model has ids of {collection!r}, and there is no counter "
+                f"{key!r} on {target.using!r}. Mind the spelling, or add the counter "
+                f"in the admin."
+            )
+    return target
+
+
+def lend(
+    target: AnyTarget,
+    size: int,
+    using: str | None = None,
+    *,
+    above: int = 0,
+    issuer: str = "",
+) -> Reservation:
+    """Reserve ``size`` numbers for another program, as `reserve` does.
+
+    They start over ``above``, and over all that this process has seen.
+    """
+    resolved = resolve(target, using)
+    seen = pool.current().counter(resolved.key).seen
+    return reservation.reserve(
+        resolved.collection,
+        size,
+        node_tag=resolved.node_tag,
+        needed=size,
+        above=max(above, seen),
+        issuer=issuer,
+        using=resolved.using,
+    )

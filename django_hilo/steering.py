@@ -1,0 +1,299 @@
+"""What people do to a counter: start, raise, lower, remove it, or take a block of it.
+
+The rules stand here for the admin and the REST endpoints alike. Each change runs under
+the lock of reservations, so that none is lost, and is told by `counter_changed` with
+the user. It commits at once, inside a caller's transaction too, but for SQLite.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from secrets import compare_digest
+from typing import Any
+
+from django.utils.crypto import salted_hmac
+
+from django_hilo import gapless, lending, pool, reservation
+from django_hilo.conf import settings
+from django_hilo.connections import database_key
+from django_hilo.counter import change_counter
+from django_hilo.exceptions import CounterNotLowered, InvalidDocumentId
+from django_hilo.identifiers import MAX_NUMBER, id_end, id_start
+from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
+from django_hilo.pool import CounterKey
+from django_hilo.reservation import Reservation
+from django_hilo.signals import counter_changed
+from django_hilo.tables import Highest, fields_of, highest_numbers
+from django_hilo.targets import Target
+
+
+class Change(StrEnum):
+    """What was done, as `counter_changed` tells it."""
+
+    CREATED = "created"
+    RAISED = "raised"
+    LOWERED = "lowered"
+    DELETED = "deleted"
+    RESERVED = "reserved"
+    RETURNED = "returned"
+    TAKEN = "taken"
+    SET = "set"
+
+
+def database_of(document: HiLoDocument) -> str:
+    """Return the alias that a counter was loaded from."""
+    using = document._state.db
+    assert using is not None, f"{document} was not loaded from a database."
+    return using
+
+
+def target_of(document: HiLoDocument) -> Target:
+    """Return what to ask for numbers of a stored counter."""
+    fields = fields_of(document.collection)
+    field = fields[0] if fields else None
+    collection = field.collection_name if field else document.collection
+    return Target(collection, database_of(document), document.node_tag, field)
+
+
+def id_at(document: HiLoDocument, number: int) -> str:
+    """Return the id that a number of a counter would give now, without an anchor."""
+    prefixes = ServerPrefix.objects.using(database_of(document))
+    row = prefixes.filter(node_tag=document.node_tag).first()
+    collection = target_of(document).collection
+    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
+    return (
+        f"{start}{number}{id_end(document.node_tag if settings.SHOW_NODE_TAG else '')}"
+    )
+
+
+def state_of(document: HiLoDocument) -> str:
+    """Return a mark that every change of the counter changes, safe to show.
+
+    Who confirms a change shows the mark of what they saw.
+    """
+    return salted_hmac("django_hilo.steering", document.ticket).hexdigest()
+
+
+def create_counter(
+    collection: str, node_tag: str, number: int, *, using: str, user: Any
+) -> HiLoDocument:
+    """Start a counter at Max ``number`` (0 to 2^63-1); its first range starts over it.
+
+    One that exists is only raised. Raises `InvalidDocumentId` and `CounterNotLowered`.
+    """
+    row = HiLoDocument(collection=collection, node_tag=node_tag)
+    row._state.db = using
+    return _raise(row, number, user, Change.CREATED)
+
+
+def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument:
+    """Raise Max of a counter to ``number`` (up to 2^63-1), and return the new row.
+
+    Raises `CounterNotLowered` where Max is over it by now.
+    """
+    return _raise(document, number, user, Change.RAISED)
+
+
+def _raise(
+    document: HiLoDocument, number: int, user: Any, change: Change
+) -> HiLoDocument:
+    _check_max(number)
+    before = 0
+
+    def lift(row: HiLoDocument, prefix: str) -> dict[str, Any]:
+        nonlocal before
+        before = row.max
+        if number < before:
+            raise CounterNotLowered(
+                f"Max of {row.id!r} is {before} by now, and {number} would lower it: "
+                f"the numbers from {number + 1} on may be in use."
+            )
+        return {"max": number} if number > before or not row.ticket else {}
+
+    written = _change(document, lift)
+    if number > before or change is Change.CREATED:
+        old = None if change is Change.CREATED else before
+        _tell(written, change, old, number, user)
+    return written
+
+
+def lower_max(
+    document: HiLoDocument, number: int, *, state: str, user: Any
+) -> HiLoDocument:
+    """Lower Max of a counter, and its floor with it, and return the new row.
+
+    The caller knows that every process which draws from the counter is stopped; this
+    process forgets its own ranges. ``state`` is the `state_of` that was confirmed.
+    Raises `CounterNotLowered` while rows with higher numbers exist, or where the
+    counter was changed since, which shows that somebody still draws from it.
+    """
+    _check_max(number)
+    check_unused(document, number)
+
+    def lower(row: HiLoDocument, prefix: str) -> dict[str, Any]:
+        _check_state(row, state)
+        return {
+            "max": number,
+            "floor": min(row.floor, number),
+            "low": number + 1,
+            "size": 0,
+        }
+
+    written = _change(document, lower)
+    _forget(document)
+    _tell(written, Change.LOWERED, document.max, number, user)
+    return written
+
+
+def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
+    """Delete a counter, under the conditions of `lower_max` to 0."""
+    check_unused(document, 0)
+
+    def remove(row: HiLoDocument, prefix: str) -> None:
+        _check_state(row, state)
+
+    _change(document, remove)
+    _forget(document)
+    _tell(document, Change.DELETED, document.max, None, user)
+
+
+def tables_of(document: HiLoDocument) -> list[Highest]:
+    """Look up the highest numbers of a counter in all tables; reads whole columns."""
+    using = database_of(document)
+    return highest_numbers(document.collection, document.node_tag, using)
+
+
+def check_unused(document: HiLoDocument, number: int) -> None:
+    """Raise `CounterNotLowered` while a row has a number of the counter over this."""
+    for table in tables_of(document):
+        place = f"{table.model._meta.label} on {table.using!r}"
+        if table.error:
+            raise CounterNotLowered(
+                f"Whether {place} holds numbers over {number} is not known: "
+                f"{table.error}. Mend that first."
+            )
+        if table.number > number:
+            raise CounterNotLowered(
+                f"{place} has the id {table.id!r}: Max of {document.id!r} must not "
+                f"fall under {table.number} while that row exists."
+            )
+
+
+def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
+    """Reserve ``size`` numbers (at least 1) for a person or a program, as `lend`."""
+    lent = lending.lend(target, size)
+    old, new = lent.range.low - 1, lent.range.high
+    _tell_target(target, Change.RESERVED, old, new, user)
+    return lent
+
+
+def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any) -> int:
+    """Take the unused end of a lent range back, and return Max, as `return_range`."""
+    new = reservation.return_range(
+        target.collection,
+        high,
+        last,
+        ticket,
+        node_tag=target.node_tag,
+        using=target.using,
+    )
+    _tell_target(target, Change.RETURNED, high, new, user)
+    return new
+
+
+def take_gapless(collection: str, *, using: str, user: Any) -> int:
+    """Take a gapless number, as `next_gapless_number`."""
+    number = gapless.next_gapless_number(collection, using)
+    counter_changed.send_robust(
+        GaplessCounter,
+        using=using,
+        collection=collection.lower(),
+        user=user,
+        change=Change.TAKEN,
+        old=number - 1,
+        new=number,
+    )
+    return number
+
+
+def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
+    """Set the server prefix of a node; it holds from each process's next range on.
+
+    Raises ValidationError for what is outside the grammar.
+    """
+    row = ServerPrefix.objects.using(using).filter(pk=node_tag).first()
+    old = row.prefix if row else None
+    row = row or ServerPrefix(node_tag=node_tag)
+    row.prefix = prefix
+    row.clean_fields()
+    row.save(using=using)
+    tell_prefix(node_tag, old, prefix, using=using, user=user)
+    return row
+
+
+def tell_prefix(
+    node_tag: str, old: str | None, new: str | None, *, using: str, user: Any
+) -> None:
+    """Send `counter_changed` for a server prefix; None: there was, or is, no row."""
+    change = Change.SET if new is not None else Change.DELETED
+    counter_changed.send_robust(
+        ServerPrefix,
+        using=using,
+        node_tag=node_tag,
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )
+
+
+def _check_max(number: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidDocumentId(f"Max must be a whole number, not {number!r}.")
+    if not 0 <= number <= MAX_NUMBER:
+        raise InvalidDocumentId(
+            f"Max must be from 0 to {MAX_NUMBER} (2^63-1), not {number}."
+        )
+
+
+def _check_state(row: HiLoDocument, state: str) -> None:
+    if not compare_digest(state, state_of(row)):
+        raise CounterNotLowered(
+            f"The counter {row.id!r} was changed while you were confirming: Max is "
+            f"{row.max} now. Some process still draws from it; stop it first."
+        )
+
+
+def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
+    using = database_of(document)
+    row, _ = change_counter(document.collection, document.node_tag, using, change)
+    row._state.db = using  # it may have come over this process's own connection
+    return row
+
+
+def _forget(document: HiLoDocument) -> None:
+    database = database_key(database_of(document))
+    key = CounterKey(database, document.collection, document.node_tag)
+    pool.current().forget_counter(key)
+
+
+def _tell(
+    row: HiLoDocument, change: Change, old: int | None, new: int | None, user: Any
+) -> None:
+    target = Target(row.collection, database_of(row), row.node_tag)
+    _tell_target(target, change, old, new, user)
+
+
+def _tell_target(
+    target: Target, change: Change, old: int | None, new: int | None, user: Any
+) -> None:
+    counter_changed.send_robust(
+        HiLoDocument,
+        using=target.using,
+        collection=target.collection.lower(),
+        node_tag=target.node_tag,
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )
