@@ -50,6 +50,15 @@ class TestSettings:
             ({"RETRY_FOR": None}, ["E005"]),
             ({"LOCK_TIMEOUT": float("inf")}, ["E005"]),
             ({"LOCK_TIMEOUT": 0.5, "RETRY_FOR": 1}, []),
+            ({"MAX_NUMBERS_PER_REQUEST": 0}, ["E005"]),
+            ({"RAVENDB_DATABASES": {"shop": "default"}}, []),
+            ({"RAVENDB_DATABASES": {"shop": "nowhere"}}, ["E010"]),
+            ({"RAVENDB_DATABASES": {"a/b": "default"}}, ["E010"]),
+            ({"RAVENDB_DATABASES": ["shop"]}, ["E010"]),
+            ({"RAVENDB_TOKENS": ["0f" * 32]}, []),
+            ({"RAVENDB_TOKENS": "0f" * 32}, ["E011"]),
+            ({"RAVENDB_TOKENS": ["0F" * 32]}, ["E011"]),
+            ({"RAVENDB_TOKENS": [None]}, ["E011"]),
         ],
     )
     def test_values(self, settings, given, expected):
@@ -70,6 +79,11 @@ class TestSettings:
         assert unknown.msg == "HILO has no key 'CAPACTIY'."
         assert "CAPACITY" in str(unknown.hint)
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
+
+    def test_a_token_in_place_of_its_digest_is_not_shown(self, settings):
+        settings_with(settings, RAVENDB_TOKENS=["swordfish"])
+        (message,) = hilo_checks.check_settings(None)
+        assert "swordfish" not in f"{message.msg} {message.hint}"
 
     def test_every_key_is_checked(self):
         assert {key for key, *_ in hilo_checks._RULES} == KEYS

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
+from django_hilo.lending import known_target, lend
+from django_hilo.models import HiLoDocument
+from django_hilo.reservation import reserve, return_issued, return_range
+from tests.records.models import Order
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+class TestKnownTarget:
+    def test_a_model_spells_it(self):
+        assert known_target("orderLINES").collection == "OrderLines"
+
+    def test_the_database_is_the_models_or_the_callers(self):
+        assert known_target("orders").using == "default"
+        assert (
+            known_target("orders", "other").key == known_target("orders", "other").key
+        )
+        assert known_target("orders", "other").node_tag == "B"
+
+    def test_a_stored_counter_is_enough(self):
+        reserve("tickets", 1, using="other")
+        assert known_target("tickets", "other").collection == "tickets"
+        with pytest.raises(LookupError, match="'tickets/A' on 'default'"):
+            known_target("tickets")
+
+    def test_asking_makes_no_counter(self):
+        with pytest.raises(LookupError, match="Mind the spelling"):
+            known_target("ordres")
+        with pytest.raises(InvalidDocumentId):
+            known_target("7up")
+        assert not HiLoDocument.objects.exists()
+
+
+class TestIssuedRanges:
+    def test_only_their_issuer_may_return_them_without_a_ticket(self):
+        lend(Order, 32)
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 32, 5, "ravendb-")
+        lent = lend(Order, 32, issuer="ravendb-")
+        assert lent.ticket.startswith("ravendb-")
+        assert len(lent.ticket) == 32
+        assert return_issued("orders", 64, 40, "ravendb-") == 40
+
+    @pytest.mark.parametrize("last", [-5, 0, 31, 32, 65])
+    def test_one_number_of_them_is_used_at_least(self, last):
+        lend(Order, 32)
+        lend(Order, 32, issuer="ravendb-")
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 64, last, "ravendb-")
+
+    def test_a_second_delivery_of_a_return_is_refused(self):
+        """RavenDB's protocol takes it, and gives the next client's range again."""
+        lend(Order, 64, issuer="ravendb-")
+        return_issued("orders", 64, 32, "ravendb-")
+        lend(Order, 32, issuer="ravendb-")
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 64, 32, "ravendb-")
+
+    def test_the_ticket_works_too(self):
+        lent = lend(Order, 32, issuer="ravendb-")
+        assert return_range("orders", 32, 0, lent.ticket) == 0
+
+    def test_no_issuer_returns_nothing(self):
+        lend(Order, 32)
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 32, 5, "")
