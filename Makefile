@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
 # Seconds of `make stress`, a database; empty: the full length.
 SECONDS_EACH :=
+# Set it to renew the pictures of the documentation.
+SCREENSHOTS :=
 
 .DEFAULT_GOAL := help
 
@@ -25,6 +27,23 @@ test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_P
 .PHONY: stress
 stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).
 	tests/on_each_database.sh $(BIN)/python -m tests.stress $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+
+.PHONY: browser
+browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
+	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
+	  $(BIN)/python -m pytest -q --ds=tests.browser.settings tests/browser
+
+.PHONY: interop
+interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's own clients draw ids, and fuzz the REST API.
+	$(BIN)/python -m pytest -q tests/interop
+
+tests/interop/node_modules: tests/interop/package.json
+	cd tests/interop && npm install --no-package-lock --silent
+	@touch $@
+
+.PHONY: bench
+bench: $(VENV)/test ## Measure ids over HTTP beside a view that returns a constant.
+	$(BIN)/python -m benchmarks.next_id_over_http
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
@@ -54,11 +73,11 @@ package: $(VENV)/package ## Build wheel and sdist, and check what is in them.
 	tests/check_package.sh $(BIN)/python
 
 .PHONY: release-check
-release-check: test lint coverage package matrix stress ## Run everything at full length.
+release-check: test lint coverage package matrix stress browser interop bench ## Run everything at full length.
 
 .PHONY: clean
 clean: ## Remove what the other targets made.
-	rm -rf .venv .venv-* dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis example.sqlite3*
+	rm -rf .venv .venv-* dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis example.sqlite3* tests/interop/node_modules
 
 $(BIN)/python:
 	@python=$$(tests/find_python.sh) && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); \
