@@ -37,8 +37,22 @@ def counter_fields() -> Iterator[Any]:
 
 def fields_of(collection: str) -> list[Any]:
     """Return the fields of a collection, whatever its case."""
-    wanted = collection.lower()
-    return [f for f in counter_fields() if f.collection_name.lower() == wanted]
+    global _index
+    installed = apps.get_models()
+    # Django keeps this list until the installed apps change.
+    if installed is not _index[0]:
+        _index = (installed, _by_collection())
+    return _index[1].get(collection.lower(), [])
+
+
+def _by_collection() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for field in counter_fields():
+        found.setdefault(field.collection_name.lower(), []).append(field)
+    return found
+
+
+_index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 
 
 def fields_on(using: str) -> Iterator[Any]:
