@@ -10,7 +10,8 @@ class DjangoHiloConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django_hilo import checks, lifecycle
+        from django_hilo import checks, lifecycle, lookups
 
         checks.register()
+        lookups.register()
         lifecycle.arm(self)

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.models import Count, F, Index, Max, Value
+from django.db.models.functions import Mod
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from django_hilo import lookups
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.fields import HiLoField
+from django_hilo.identifiers import MAX_NUMBER, parse
+from django_hilo.lookups import Number
+from tests.records.models import Invoice, Numbered, Order, OrderLine, Plain, Restaurant
+from tests.test_identifiers import document_ids
+
+pytestmark = pytest.mark.django_db
+
+IDS = {
+    "orders/9-A": 9,
+    "orders/10-A": 10,
+    "orders/100": 100,
+    "orders/4s7/33-A": 33,
+    "orders/7-A$orders/33-A": 7,
+    "orders/8$": None,
+    "orders:12-BC": 12,
+    f"orders/{MAX_NUMBER}-A": MAX_NUMBER,
+    f"orders/{MAX_NUMBER + 1}-A": None,
+    f"orders/{10**19}-A": None,
+    "orders/0-A": None,
+    "orders/07-A": None,
+    "orders/14-a": None,
+    "orders/15-ABCDE": None,
+    "orders/16-A\n": None,
+    "orders/17-A$x\ny": 17,
+    "x\norders/18-A": None,
+    "orders_19-A": None,
+    "orders/ 20-A": None,
+    "orders/x\u300021-A": None,
+    "orders/x\u180e22-A": 22,
+    "orders\\23-A": 23,
+    "nonsense": None,
+    "": None,
+}
+
+
+def _number_or_none(text: str) -> int | None:
+    try:
+        return parse(text).number
+    except InvalidDocumentId:
+        return None
+
+
+def _stored(text: str) -> int | None:
+    """Let the database say what the number of an id is."""
+    Numbered.objects.all().delete()
+    Numbered().save()
+    # Past the field, which refuses what would be too far a jump.
+    Numbered.objects.update(number=text)
+    return Numbered.objects.values_list("number__number", flat=True).get()
+
+
+@pytest.mark.parametrize("text", IDS)
+def test_the_number_of_a_text(text):
+    assert _stored(text) == IDS[text] == _number_or_none(text)
+
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+junk = st.one_of(
+    st.text(characters, max_size=60),
+    st.from_regex(
+        r"[a-z]{1,3}.{0,4}[0-9]{1,20}(-[A-Za-z]{0,5})?.{0,3}", fullmatch=True
+    ),
+    document_ids.map(str).map(str.swapcase),
+).filter(lambda text: "\x00" not in text)
+
+
+@settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=200,
+)
+@given(texts=st.lists(st.one_of(document_ids.map(str), junk), min_size=1, max_size=30))
+@example(list(IDS))
+def test_the_database_reads_as_parse_does(one_row, texts):
+    asked = {
+        f"n{place}": Number(Value(text, HiLoField(max_length=999)))
+        for place, text in enumerate(texts)
+    }
+
+    found = Plain.objects.values(**asked).get()
+
+    assert found == {name: _number_or_none(texts[int(name[1:])]) for name in asked}
+
+
+@pytest.fixture
+def one_row():
+    Plain.objects.create()
+
+
+@pytest.fixture
+def orders():
+    for text in ("orders/10-A", "orders/9-A", "orders/N2/100-A", "orders/33"):
+        Order(id=text).save()
+    Order.objects.bulk_create([Order(id="nonsense")])
+
+
+def test_order_by_number(orders):
+    up = Order.objects.exclude(id="nonsense").order_by("id__number")
+
+    assert [order.pk for order in up] == [
+        "orders/9-A",
+        "orders/10-A",
+        "orders/33",
+        "orders/N2/100-A",
+    ]
+    assert list(up.reverse()) == list(reversed(up))
+    assert Order.objects.order_by(F("id__number").desc(nulls_last=True))[0] == up[3]
+
+
+def test_filter_and_values(orders):
+    assert Order.objects.get(id__number=33).pk == "orders/33"
+    assert Order.objects.filter(id__number__gte=33).count() == 2
+    assert Order.objects.filter(pk__number__in=[9, 10]).count() == 2
+    assert Order.objects.get(id__number=None).pk == "nonsense"
+    assert Order.objects.get(id__number__isnull=True).pk == "nonsense"
+    assert set(Order.objects.values_list("id__number", flat=True)) == {
+        *(9, 10, 33, 100),
+        None,
+    }
+    assert Order.objects.aggregate(most=Max("id__number")) == {"most": 100}
+    assert Order.objects.annotate(n=F("id__number") + 1).get(n=34).pk == "orders/33"
+    assert not Order.objects.filter(id__number=MAX_NUMBER + 1)
+
+
+def test_distinct_and_grouped(orders):
+    numbers = Order.objects.values_list("id__number", flat=True).distinct()
+    assert numbers.order_by("id__number").filter(id__number__lt=99).count() == 3
+
+    odd = Order.objects.exclude(id="nonsense").values(odd=Mod("id__number", 2))
+    assert set(odd.annotate(n=Count("pk")).values_list("odd", "n")) == {(0, 2), (1, 2)}
+    by_number = Order.objects.values("id__number").annotate(lines=Count("lines"))
+    assert by_number.get(id__number=9)["lines"] == 0
+
+
+def test_through_relations(orders):
+    for number, order in enumerate(Order.objects.order_by("id"), 1):
+        OrderLine(id=f"OrderLines/{number}-A", order=order).save()
+
+    assert Order.objects.get(lines__id__number=1) == Order.objects.order_by("id")[0]
+    lines = OrderLine.objects.filter(order__id__number__gt=9).order_by(
+        "-order__id__number"
+    )
+    assert [line.order_id for line in lines] == [
+        "orders/N2/100-A",
+        "orders/33",
+        "orders/10-A",
+    ]
+    assert "JOIN" not in str(lines.query)
+
+
+def test_an_anchored_id_has_the_number_before_the_anchor(orders):
+    order = Order.objects.get(id__number=33)
+    invoice = Invoice.objects.create(order=order)
+
+    assert invoice.pk.endswith("$orders/33")
+    assert Invoice.objects.get(id__number=1) == invoice
+    assert not Invoice.objects.filter(id__number=33)
+
+
+def test_a_parents_key():
+    for number in (9, 10):
+        Restaurant(id=f"places/{number}-A").save()
+
+    assert [row.pk for row in Restaurant.objects.order_by("-id__number")] == [
+        "places/10-A",
+        "places/9-A",
+    ]
+    assert Restaurant.objects.get(place_ptr__id__number=9).pk == "places/9-A"
+
+
+def test_the_mode_without_backslash_escapes_changes_nothing(orders):
+    if connection.vendor != "mysql":
+        pytest.skip("Only MariaDB has it.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@sql_mode")
+        (mode,) = cursor.fetchone()
+        for value in (mode + ",NO_BACKSLASH_ESCAPES", mode):
+            cursor.execute("SET sql_mode = %s", [value])
+            assert Order.objects.get(id__number=33).pk == "orders/33"
+        flags = "MULTILINE,EXTENDED,UNGREEDY"
+        cursor.execute("SET default_regex_flags = %s", [flags])
+        assert Order.objects.get(id__number=100).pk == "orders/N2/100-A"
+        cursor.execute("SET default_regex_flags = DEFAULT")
+
+
+def test_an_index_of_the_number_is_used_on_postgresql():
+    if connection.vendor != "postgresql":
+        pytest.skip("Only PostgreSQL makes an index of it without our function.")
+    index = Index(F("id__number"), name="orders_by_number")
+    with connection.schema_editor() as editor:
+        editor.add_index(Order, index)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+
+    assert "orders_by_number" in Order.objects.filter(id__number=33).explain()
+    assert "orders_by_number" in Order.objects.order_by("id__number").explain()
+
+
+def test_connections_that_are_open_already_get_the_function(orders):
+    if connection.vendor != "sqlite":
+        pytest.skip("Only SQLite needs one.")
+    add = connection.connection.create_function
+    add(lookups.SQLITE_FUNCTION, 1, lambda text: 0, deterministic=True)
+    assert not Order.objects.filter(id__number=33)
+
+    lookups.register()
+
+    assert Order.objects.filter(id__number=33)
