@@ -1,0 +1,77 @@
+"""Who may ask: a user with the permission over HTTP Basic, or a token in the path.
+
+A session's cookie does not count: these requests write without a CSRF token.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from hashlib import sha256
+from secrets import compare_digest
+
+from django.apps import apps
+from django.http import HttpRequest
+
+from django_hilo.conf import settings
+from django_hilo.ravendb.protocol import Refusal
+
+PERMISSION = "django_hilo.take_hilo_ids"
+
+_TYPE = "Raven.Client.Exceptions.Security.AuthorizationException"
+_CHALLENGE = {"WWW-Authenticate": 'Basic realm="django-hilo", charset="UTF-8"'}
+
+
+def check_access(request: HttpRequest, token: str | None) -> None:
+    """Raise `Refusal` unless the request may take ids: 401 for nobody, else 403."""
+    if token is not None:
+        if not is_accepted(token):
+            raise _nobody("The token in the URL is not one that this server accepts.")
+        return
+    credentials = read_basic(request.META.get("HTTP_AUTHORIZATION", ""))
+    if credentials is None or not apps.is_installed("django.contrib.auth"):
+        raise _nobody(
+            "Name a user with HTTP Basic, or put a token into the URL before "
+            "'databases' (HILO['RAVENDB_TOKENS'])."
+        )
+    _check_user(request, *credentials)
+
+
+def is_accepted(token: str) -> bool:
+    """Tell whether a digest in the settings is the token's, in constant time."""
+    mine = sha256(token.encode(errors="replace")).hexdigest().encode()
+    found = False
+    for digest in settings.RAVENDB_TOKENS:
+        found |= compare_digest(digest.encode(), mine)
+    return found
+
+
+def read_basic(header: str) -> tuple[str, str] | None:
+    """Return user name and password of an Authorization header, if it has them."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = b64decode(encoded.strip(), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    name, colon, password = text.partition(":")
+    # PostgreSQL takes no NUL in a text.
+    return (name, password) if colon and "\0" not in text else None
+
+
+def _check_user(request: HttpRequest, name: str, password: str) -> None:
+    from django.contrib.auth import authenticate, get_user_model
+
+    key = get_user_model().USERNAME_FIELD
+    user = authenticate(request, **{key: name}, password=password)
+    if user is None or not user.is_active:
+        raise _nobody("No active user has this name and password.")
+    if not user.has_perm(PERMISSION):
+        raise Refusal(
+            403, _TYPE, f"The user {user.get_username()!r} needs {PERMISSION!r}."
+        )
+
+
+def _nobody(message: str) -> Refusal:
+    return Refusal(401, _TYPE, message, _CHALLENGE)

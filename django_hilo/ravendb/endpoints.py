@@ -1,0 +1,126 @@
+"""What all endpoints share: access, JSON in every case, nothing stored or logged.
+
+The path may hold a token. So no exception leaves an endpoint, and no answer is left for
+Django to log, since Django logs the path.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import InterfaceError, OperationalError, connections, transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_variables
+
+from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
+from django_hilo.ravendb.access import check_access
+from django_hilo.ravendb.protocol import Refusal, error_body
+
+logger = logging.getLogger("django_hilo")
+
+P = ParamSpec("P")
+View = Callable[..., HttpResponse]
+
+_BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
+
+
+def endpoint(
+    method: str, route: str
+) -> Callable[[Callable[Concatenate[HttpRequest, P], HttpResponse]], View]:
+    """Make a view of ``view(request, **names)`` that raises `Refusal` to refuse.
+
+    ``route`` is the path after the prefix, with the names in braces.
+    """
+
+    def decorate(view: Callable[Concatenate[HttpRequest, P], HttpResponse]) -> View:
+        # Tracebacks in mails and error trackers show variables, and these the path.
+        @sensitive_variables()
+        @wraps(view)
+        def answer(
+            request: HttpRequest, token: str | None = None, **names: Any
+        ) -> HttpResponse:
+            try:
+                if request.method != method:
+                    raise _wrong_method(method)
+                check_access(request, token)
+                response = view(request, **names)  # type: ignore[call-arg]
+            except Exception as error:  # noqa: BLE001 - Django would log the path
+                response = _error(_refusal(error, route), _url(request, route, names))
+            return _unstored(response)
+
+        return _opened(answer)
+
+    return decorate
+
+
+@sensitive_variables()
+def not_found(request: HttpRequest, **names: str) -> HttpResponse:
+    """Answer 404 in JSON: Django's own answer would log the path, and redirect."""
+    refusal = Refusal(
+        404,
+        "Raven.Client.Exceptions.Routing.RouteNotFoundException",
+        "There is nothing here but databases/{name}/hilo/next, "
+        "databases/{name}/hilo/return and topology, none with a '/' at the end.",
+    )
+    return _unstored(_error(refusal, "/"))
+
+
+def _opened(view: View) -> View:
+    """Take a view out of what Django does to those of browsers.
+
+    The range is committed inside the view, whatever ATOMIC_REQUESTS says: a COMMIT that
+    fails after it would be an error that Django logs.
+    """
+    for alias in connections:
+        view = transaction.non_atomic_requests(using=alias)(view)
+    return csrf_exempt(login_not_required(view))
+
+
+not_found = _opened(not_found)
+
+
+def _unstored(response: HttpResponse) -> HttpResponse:
+    # "no-store" keeps ETags off, "private" Django's own cache.
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _error(refusal: Refusal, url: str) -> HttpResponse:
+    body = error_body(url, refusal.type, str(refusal))
+    response = JsonResponse(body, status=refusal.status, headers=refusal.headers)
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
+
+
+def _refusal(error: Exception, route: str) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, PermissionDenied):
+        type = "Raven.Client.Exceptions.Security.AuthorizationException"
+        return Refusal(403, type, "Access was denied.")
+    if isinstance(error, SuspiciousOperation):
+        logger.warning("RavenDB's %s was refused: %s", route, error)
+        return Refusal(400, "System.ArgumentException", str(error))
+    if isinstance(error, _BUSY):
+        logger.warning("RavenDB's %s failed: %s", route, error)
+        told = str(error) if isinstance(error, HiLoError) else "No database answers."
+        return Refusal(503, "System.TimeoutException", told)
+    logger.exception("RavenDB's %s failed", route)
+    told = str(error) if isinstance(error, HiLoError) else "See the server's log."
+    return Refusal(500, "System.InvalidOperationException", told)
+
+
+def _wrong_method(method: str) -> Refusal:
+    message = f"Only {method} is answered here."
+    return Refusal(405, "System.NotSupportedException", message, {"Allow": method})
+
+
+def _url(request: HttpRequest, route: str, names: dict[str, Any]) -> str:
+    query = request.META.get("QUERY_STRING", "")
+    return route.format(**names) + (f"?{query}" if query else "")

@@ -1,0 +1,99 @@
+"""The three requests that RavenDB's clients send for ids."""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+
+from django_hilo import lending, reservation
+from django_hilo.conf import settings
+from django_hilo.exceptions import RangeNotReturned
+from django_hilo.identifiers import id_start
+from django_hilo.ravendb import protocol
+from django_hilo.ravendb.databases import alias_of, server_tag_of, target_of
+from django_hilo.ravendb.endpoints import endpoint
+from django_hilo.ravendb.protocol import NextRange, Refusal, ReturnedRange
+from django_hilo.targets import Target, home_of
+
+logger = logging.getLogger("django_hilo")
+
+# Marks the ranges that a client may give back, for lack of a ticket in the protocol.
+ISSUER = "ravendb-"
+
+
+@endpoint("GET", "/databases/{database}/hilo/next")
+def next_range(request: HttpRequest, database: str) -> HttpResponse:
+    """Reserve a range: 201, though it is a GET."""
+    wanted = NextRange.read(request.GET)
+    target = target_of(wanted.tag, database)
+    size = protocol.capacity_of(wanted, timezone.now(), *target.capacities)
+    above = _bounded(wanted.last_max, target)
+    lent = lending.lend(target, size, above=above, issuer=ISSUER)
+    separator = wanted.separator or settings.SEPARATOR
+    body = protocol.range_body(
+        id_start(wanted.tag, separator, lent.server_prefix),
+        lent.range.low,
+        lent.range.high,
+        server_tag_of(target),
+        timezone.now(),
+    )
+    return JsonResponse(body, status=201)
+
+
+@endpoint("PUT", "/databases/{database}/hilo/return")
+def return_range(request: HttpRequest, database: str) -> HttpResponse:
+    """Take the unused end of a range back: 204, taken or not, as RavenDB has it."""
+    returned = ReturnedRange.read(request.GET)
+    target = target_of(returned.tag, database)
+    try:
+        reservation.return_issued(
+            target.collection,
+            returned.end,
+            returned.last,
+            ISSUER,
+            node_tag=target.node_tag,
+            using=target.using,
+        )
+    except RangeNotReturned as refused:
+        logger.debug("A client of RavenDB's keeps a gap: %s", refused)
+    return HttpResponse(status=204)
+
+
+@endpoint("GET", "/topology")
+def topology(request: HttpRequest) -> HttpResponse:
+    """Name this server as the only node, under the URL that the client uses."""
+    if "HTTP_AUTHORIZATION" in request.META:
+        # The Python client would go on with this URL, without its user and password.
+        raise Refusal(
+            404,
+            "Raven.Client.Exceptions.Routing.RouteNotFoundException",
+            "With HTTP Basic the clients stay with the URL that they were given.",
+        )
+    database = request.GET.get("name", "")
+    tag = settings.node_tag(home_of(alias_of(database)))
+    base = request.build_absolute_uri(request.path).removesuffix("/topology")
+    return JsonResponse(protocol.topology_body(base, database, tag))
+
+
+def _bounded(last_max: int, target: Target) -> int:
+    """Return what a client says it knows, within a jump that no mistake can abuse."""
+    jump = settings.MAX_FLOOR_JUMP
+    if last_max <= jump:
+        return max(last_max, 0)
+    known = reservation.read_max(
+        target.collection, target.using, node_tag=target.node_tag
+    )
+    bound = known + jump
+    if last_max > bound:
+        logger.warning(
+            "A client of RavenDB's knows %s of %r on %r, where Max is %s: taken as %s "
+            "(HILO['MAX_FLOOR_JUMP']). If Max fell back, raise it in the admin.",
+            last_max,
+            target.collection,
+            target.using,
+            known,
+            bound,
+        )
+    return min(last_max, bound)

@@ -1,0 +1,23 @@
+"""The tests' settings as a site that RavenDB's clients draw from."""
+
+from __future__ import annotations
+
+import os
+
+from tests.settings import *  # noqa: F403
+from tests.settings import HILO as _HILO
+from tests.settings import MIDDLEWARE as _MIDDLEWARE
+
+ALLOWED_HOSTS = ["127.0.0.1"]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    *_MIDDLEWARE,
+]
+HILO = {
+    **_HILO,
+    "RAVENDB_DATABASES": {"shop": "default"},
+    "RAVENDB_TOKENS": os.environ.get("HILO_TEST_DIGESTS", "").split(),
+}
