@@ -6,7 +6,8 @@ A lent range belongs to the program that asked for it: this process keeps nothin
 from __future__ import annotations
 
 from django_hilo import pool, reservation
-from django_hilo.models import HiLoDocument
+from django_hilo.identifiers import check_collection
+from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.reservation import Reservation
 from django_hilo.tables import fields_of
 from django_hilo.targets import AnyTarget, Target, resolve
@@ -18,9 +19,9 @@ def known_target(collection: str, using: str | None = None) -> Target:
     Raises LookupError for any other, so that a typing error makes no counter, and
     `InvalidDocumentId` for what cannot be a collection. ``using`` as in `resolve`.
     """
-    fields = fields_of(collection)
-    target = resolve(fields[0] if fields else collection, using)
-    if not fields:
+    target = _target(collection, using)
+    # A counter that this process drew from needs no look into the database.
+    if target.field is None and not pool.current().has_drawn_from(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
@@ -29,6 +30,21 @@ def known_target(collection: str, using: str | None = None) -> Target:
                 f"in the admin."
             )
     return target
+
+
+def known_gapless_target(collection: str, using: str | None = None) -> Target:
+    """Return as `known_target`, also where only a gapless counter knows it."""
+    target = _target(collection, using)
+    counters = GaplessCounter.objects.using(target.using)
+    if counters.filter(pk=target.collection.lower()).exists():
+        return target
+    return known_target(collection, using)
+
+
+def _target(collection: str, using: str | None) -> Target:
+    check_collection(collection)  # no label, which resolve() would take too
+    fields = fields_of(collection)
+    return resolve(fields[0] if fields else collection, using)
 
 
 def lend(

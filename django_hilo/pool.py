@@ -210,6 +210,11 @@ class Pool:
                 counter = self._counters.setdefault(key, Counter(key))
         return counter
 
+    def has_drawn_from(self, key: CounterKey) -> bool:
+        """Whether the counter is known to have had a row: numbers of it were seen."""
+        counter = self._counters.get(key)
+        return counter is not None and counter.seen > 0
+
     def counters(self, using: str | None = None) -> list[Counter]:
         """Return all counters, or those of one alias."""
         with self._lock:

@@ -15,6 +15,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "rest_framework",
+    "drf_spectacular",
     "django_hilo",
     "tests.records",
 ]
@@ -36,6 +37,8 @@ TEMPLATES = [
         },
     }
 ]
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
+SPECTACULAR_SETTINGS = {"TITLE": "django-hilo", "VERSION": "1"}
 ROOT_URLCONF = "tests.urls"
 SECRET_KEY = "tests only"
 USE_TZ = True

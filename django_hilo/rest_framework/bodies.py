@@ -1,0 +1,51 @@
+"""How much of a request's body is read, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import parsers
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+
+MAX_BODY = 65_536  # bytes; the longest body that means something has some hundred
+
+
+def check_length(request: Request) -> None:
+    """Refuse a body that is too long, or of unknown length, before any of it is read.
+
+    Django's own limit holds for forms only where DRF reads the stream itself.
+    """
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
+        raise ParseError(
+            _(
+                "The body's length must stand in Content-Length, and be %(most)d bytes "
+                "at most."
+            )
+            % {"most": MAX_BODY}
+        )
+    if length.isdecimal() and (len(length) > 18 or int(length) > MAX_BODY):
+        raise ParseError(
+            _("The body has %(length)s bytes; %(most)d bytes are allowed.")
+            % {"length": length[:30], "most": MAX_BODY}
+        )
+
+
+class JSONParser(parsers.JSONParser):
+    """DRF's, for which deep nesting is a mistake of the client as well."""
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Any = None,
+    ) -> Any:
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError(_("JSON parse error - nested too deeply.")) from None
+
+
+PARSERS = [JSONParser, parsers.FormParser, parsers.MultiPartParser]

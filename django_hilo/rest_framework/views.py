@@ -1,0 +1,237 @@
+"""Thin views over `steering`, `lending` and `generator`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Model, QuerySet
+from rest_framework import status
+from rest_framework.filters import OrderingFilter, SearchFilter
+from rest_framework.generics import GenericAPIView, ListAPIView
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from django_hilo import steering
+from django_hilo.conf import settings
+from django_hilo.generator import next_numbered_ids
+from django_hilo.identifiers import id_start
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.rest_framework import bodies, counters, queries, serializers
+from django_hilo.rest_framework.errors import as_api_exception
+from django_hilo.rest_framework.filters import CounterFilter
+from django_hilo.rest_framework.pagination import CounterPagination
+from django_hilo.rest_framework.permissions import (
+    CHANGE_DOCUMENTS,
+    CHANGE_PREFIXES,
+    TAKE_IDS,
+    VIEW_DOCUMENTS,
+    VIEW_PREFIXES,
+    HasPermissionOfMethod,
+)
+from django_hilo.rest_framework.throttling import HiLoThrottle
+from django_hilo.targets import home_of
+
+
+class HiLoView(GenericAPIView[Any]):
+    """What all endpoints share; a project's defaults of DRF do not weaken it."""
+
+    needs: ClassVar[dict[str, str]]
+    query_class: type[BaseSerializer[Any]] = queries.DatabaseQuery
+    permission_classes = [HasPermissionOfMethod]
+    throttle_classes = [HiLoThrottle]
+    parser_classes = bodies.PARSERS
+    versioning_class = None
+    filter_backends = []
+    pagination_class: type[BasePagination] | None = None
+    query: dict[str, Any] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the body's length before anything reads it, and then the query."""
+        bodies.check_length(request)
+        super().initial(request, *args, **kwargs)
+        query = self.query_class(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        self.query = query.validated_data
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer our errors as HTTP does."""
+        return super().handle_exception(as_api_exception(exc))
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Keep every answer, errors included, out of caches."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        answer["Cache-Control"] = "no-store"
+        return answer
+
+    @property
+    def database(self) -> str | None:
+        """The alias that was asked for."""
+        return self.query.get("database")
+
+    def sent(self) -> dict[str, Any]:
+        """Return what the body brings, or raise ValidationError."""
+        serializer = self.get_serializer(data=self.request.data)
+        serializer.is_valid(raise_exception=True)
+        data: dict[str, Any] = serializer.validated_data
+        return data
+
+
+class HiLoListView(HiLoView, ListAPIView[Any]):
+    """Rows of one database, in pages."""
+
+    model: ClassVar[type[Model]]
+    query_class = queries.PageQuery
+    pagination_class = CounterPagination
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the rows of the database that was asked for."""
+        using = self.database or home_of(DEFAULT_DB_ALIAS)
+        return self.model._default_manager.using(using)
+
+
+class Documents(HiLoListView):
+    """The counters of a database."""
+
+    needs = {"GET": VIEW_DOCUMENTS}
+    model = HiLoDocument
+    query_class = queries.DocumentsQuery
+    serializer_class = serializers.DocumentSerializer
+    filter_backends = [CounterFilter, SearchFilter, OrderingFilter]
+    search_fields = ["collection", "node_tag"]
+    ordering_fields = queries.ORDERINGS
+
+
+class Document(HiLoView):
+    """One counter. Max can be raised; nothing lowers it here."""
+
+    needs = {"GET": VIEW_DOCUMENTS, "PATCH": CHANGE_DOCUMENTS}
+
+    def get_serializer_class(self) -> type[BaseSerializer[Any]]:
+        if self.request.method == "PATCH":
+            return serializers.RaiseMaxSerializer
+        return serializers.DocumentSerializer
+
+    def get(self, request: Request, collection: str, node_tag: str) -> Response:
+        """Show a counter."""
+        row = counters.stored(collection, node_tag, self.database)
+        return Response(serializers.DocumentSerializer(row).data)
+
+    def patch(self, request: Request, collection: str, node_tag: str) -> Response:
+        """Raise Max."""
+        number = self.sent()["max"]
+        row = counters.stored(collection, node_tag, self.database)
+        row = steering.raise_max(row, number, user=request.user)
+        return Response(serializers.DocumentSerializer(row).data)
+
+
+class NextIds(HiLoView):
+    """Ids out of the ranges that this process holds.
+
+    Numbers are unique among those of one counter only: they carry neither collection
+    nor node tag. There may be gaps.
+    """
+
+    needs = {"POST": TAKE_IDS}
+    serializer_class = serializers.NextIdsSerializer
+
+    def post(self, request: Request, collection: str) -> Response:
+        """Give the next ids."""
+        count = self.sent()["count"]
+        target = counters.lendable(collection, self.database)
+        pairs = next_numbered_ids(target, count)
+        answer = {
+            "collection": target.collection,
+            "numbers": [number for number, _ in pairs],
+            "ids": [id for _, id in pairs],
+        }
+        return Response(answer, status.HTTP_201_CREATED)
+
+
+class Ranges(HiLoView):
+    """Ranges for programs that make ids themselves.
+
+    An id is collection + separator + server_prefix + number, and - and the node tag
+    where it is not empty.
+    """
+
+    needs = {"POST": TAKE_IDS}
+    serializer_class = serializers.RangeSizeSerializer
+
+    def post(self, request: Request, collection: str) -> Response:
+        """Reserve a range."""
+        size = self.sent()["size"]
+        target = counters.lendable(collection, self.database)
+        lent = steering.lend_range(target, size, user=request.user)
+        answer = {
+            "collection": target.collection,
+            "separator": settings.SEPARATOR,
+            "server_prefix": lent.server_prefix,
+            "low": lent.range.low,
+            "high": lent.range.high,
+            "node_tag": lent.node_tag if settings.SHOW_NODE_TAG else "",
+            "ticket": lent.ticket,
+        }
+        return Response(answer, status.HTTP_201_CREATED)
+
+
+class RangeReturn(HiLoView):
+    """The unused ends of ranges, as long as they are the newest of their counter."""
+
+    needs = {"POST": TAKE_IDS}
+    serializer_class = serializers.RangeReturnSerializer
+
+    def post(self, request: Request, collection: str) -> Response:
+        """Take back the numbers over ``last``."""
+        sent = self.sent()
+        target = counters.lendable(collection, self.database)
+        number = steering.return_lent(target, **sent, user=request.user)
+        return Response({"returned": True, "max": number})
+
+
+class Prefixes(HiLoListView):
+    """The server prefixes; a node without one has the empty one."""
+
+    needs = {"GET": VIEW_PREFIXES}
+    model = ServerPrefix
+    serializer_class = serializers.PrefixSerializer
+
+
+class Prefix(HiLoView):
+    """The server prefix of one node."""
+
+    needs = {"PUT": CHANGE_PREFIXES}
+    serializer_class = serializers.SetPrefixSerializer
+
+    def put(self, request: Request, node_tag: str) -> Response:
+        """Set the prefix; it holds from each process's next range on."""
+        prefix = self.sent()["prefix"]
+        tag = counters.node(node_tag)
+        using = self.database or home_of(DEFAULT_DB_ALIAS)
+        row = steering.set_prefix(tag, prefix, using=using, user=request.user)
+        return Response(serializers.PrefixSerializer(row).data)
+
+
+class GaplessNext(HiLoView):
+    """Gapless numbers, one by one.
+
+    The counter stays locked until the transaction of the request ends.
+    """
+
+    needs = {"POST": TAKE_IDS}
+    serializer_class = serializers.NothingSerializer
+
+    def post(self, request: Request, collection: str) -> Response:
+        """Take the next gapless number."""
+        self.sent()
+        target = counters.gapless(collection, self.database)
+        number = steering.take_gapless(
+            target.collection, using=target.using, user=request.user
+        )
+        start = id_start(target.collection, settings.SEPARATOR, "")
+        answer = {"number": number, "id": f"{start}{number}"}
+        return Response(answer, status.HTTP_201_CREATED)
