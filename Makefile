@@ -31,9 +31,9 @@ stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SE
 .PHONY: browser
 browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
-	  $(BIN)/python -m pytest -q --ds=tests.browser.settings tests/browser --ignore=tests/browser/unfold
+	  $(BIN)/python -m pytest -q --ds=tests.browser.settings tests/browser --ignore=tests/browser/with_unfold
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
-	  $(BIN)/python -m pytest -q --ds=tests.browser.unfold.settings tests/browser/unfold
+	  $(BIN)/python -m pytest -q --ds=tests.browser.with_unfold.settings tests/browser/with_unfold
 
 .PHONY: interop
 interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's own clients draw ids, and fuzz the REST API.

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playw
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-# The sandbox needs rights that root in a container lacks; the rest keeps it off the net.
+# The sandbox needs rights that root in a container lacks; the rest keeps to this host.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -103,7 +103,7 @@ def superuser(transactional_db) -> User:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Callable[[Page, str], None]:
-    """Keep a screenshot, in the documentation where HILO_SCREENSHOTS names its folder."""
+    """Keep a screenshot, in the folder that HILO_SCREENSHOTS names."""
     folder = Path(os.environ.get("HILO_SCREENSHOTS") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
 

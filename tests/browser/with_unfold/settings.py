@@ -1,4 +1,4 @@
-"""The browser suite's settings with Unfold, whose templates take the place of Django's."""
+"""The same with Unfold, whose templates take the place of Django's."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from tests.browser.settings import INSTALLED_APPS, MIDDLEWARE
 INSTALLED_APPS = ["unfold", *INSTALLED_APPS]
 # Unfold's pages need scripts and styles inline.
 MIDDLEWARE = [name for name in MIDDLEWARE if name != "tests.browser.policy.strict"]
-ROOT_URLCONF = "tests.browser.unfold.urls"
+ROOT_URLCONF = "tests.browser.with_unfold.urls"

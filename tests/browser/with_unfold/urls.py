@@ -2,6 +2,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tests.browser.unfold.sites import unfold_site
+from tests.browser.with_unfold.sites import unfold_site
 
 urlpatterns = [path("admin/", unfold_site.urls)]
