@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.identifiers import MAX_NUMBER, check_collection, check_separator
+from django_hilo.identifiers import (
+    MAX_COLLECTION_LENGTH,
+    MAX_NUMBER,
+    check_collection,
+    check_separator,
+)
 from django_hilo.ranges import next_capacity
 
 # Longer values are cut in messages.
@@ -171,8 +176,12 @@ def _tag(query: Query) -> str:
         raise bad_parameter("'tag' is missing; name a collection, as in tag=orders.")
     try:
         return check_collection(tag)
-    except InvalidDocumentId as error:
-        raise bad_parameter(f"The tag {shown(tag)} is no collection: {error}") from None
+    except InvalidDocumentId:
+        raise bad_parameter(
+            f"The tag {shown(tag)} must start with a letter A-Z or a-z, go on with "
+            f"letters, digits, '_' or '-', and have at most {MAX_COLLECTION_LENGTH} "
+            f"characters."
+        ) from None
 
 
 def _separator(query: Query) -> str:
