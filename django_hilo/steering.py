@@ -8,10 +8,9 @@ the user. It commits at once, inside a caller's transaction too, but for SQLite.
 from __future__ import annotations
 
 from enum import StrEnum
-from secrets import compare_digest
 from typing import Any
 
-from django.utils.crypto import salted_hmac
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_hilo import gapless, lending, pool, reservation
 from django_hilo.conf import settings
@@ -163,9 +162,13 @@ def tables_of(document: HiLoDocument) -> list[Highest]:
     return highest_numbers(document.collection, document.node_tag, using)
 
 
-def check_unused(document: HiLoDocument, number: int) -> None:
-    """Raise `CounterNotLowered` while a row has a number of the counter over this."""
-    for table in tables_of(document):
+def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
+    """Raise `CounterNotLowered` while a row has a number of the counter over this.
+
+    Returns what was looked at.
+    """
+    looked_at = tables_of(document)
+    for table in looked_at:
         place = f"{table.model._meta.label} on {table.using!r}"
         if table.error:
             raise CounterNotLowered(
@@ -177,6 +180,7 @@ def check_unused(document: HiLoDocument, number: int) -> None:
                 f"{place} has the id {table.id!r}: Max of {document.id!r} must not "
                 f"fall under {table.number} while that row exists."
             )
+    return looked_at
 
 
 def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
@@ -257,7 +261,7 @@ def _check_max(number: int) -> None:
 
 
 def _check_state(row: HiLoDocument, state: str) -> None:
-    if not compare_digest(state, state_of(row)):
+    if not constant_time_compare(state, state_of(row)):
         raise CounterNotLowered(
             f"The counter {row.id!r} was changed while you were confirming: Max is "
             f"{row.max} now. Some process still draws from it; stop it first."
