@@ -49,12 +49,16 @@ class HiLoView(GenericAPIView[Any]):
     query: dict[str, Any] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the body's length before anything reads it, and then the query."""
-        bodies.check_length(request)
+        """Check the query, of those who may ask."""
         super().initial(request, *args, **kwargs)
         query = self.query_class(data=request.query_params)
         query.is_valid(raise_exception=True)
         self.query = query.validated_data
+
+    def perform_authentication(self, request: Request) -> None:
+        """Check the body's length first: the check of CSRF tokens reads forms."""
+        bodies.check_length(request)
+        super().perform_authentication(request)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer our errors as HTTP does."""
