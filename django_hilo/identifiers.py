@@ -28,6 +28,21 @@ _BODY = re.compile(
     re.DOTALL,
 )
 
+# One id in a URL, for routes of one's own such as DRF's ``lookup_value_regex``. It has
+# no groups, and ends where the id does: orders/33-A in orders/33-A/lines. It leaves out
+# server prefixes with a part that looks like a number (4/, 33-A/), as what follows
+# would be the name of an action, and anchors with a slash that do not end in a number.
+# What reads routes is simple: parentheses count in character classes too, and a group
+# may hold one other group only (django.contrib.admindocs, and so OpenAPI's paths).
+_START = r"[A-Za-z][A-Za-z0-9_-]*[!-#%-,./:-@\[-^`{}~]"
+_SIGN = r"[^\s$|/\x00-\x1f\x7f]"
+_PARTS = rf"(?:(?![1-9][0-9]*/|[1-9][0-9]*-[A-Z]{{1,4}}/){_SIGN}*/)*"
+ID_PATTERN = (
+    rf"{_START}{_PARTS}(?:{_SIGN}*[^\s$|/0-9\x00-\x1f\x7f])?"
+    r"[1-9][0-9]*(?:-[A-Z]{1,4})?"
+    rf"(?:\${_START}{_PARTS}{_SIGN}*[0-9]-?[A-Z]{{0,4}}|\$[^$/\x00]*)*"
+)
+
 
 class DocumentId(NamedTuple):
     """The parts of an id; ``str()`` composes them and refuses what `parse` would."""
