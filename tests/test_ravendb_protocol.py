@@ -90,7 +90,7 @@ class TestLastRangeAt:
             ("2026-11-20T19:51:03.412Z", None),
             ("2026-13-40T25:61:03.4128170Z", None),
             ("2026-11-20T19:51:03.4128170+99:99", None),
-            ("２０２６-11-20T19:51:03.4128170Z", None),
+            ("\uff12\uff10\uff12\uff16-11-20T19:51:03.4128170Z", None),
         ],
     )
     def test_reading(self, text, moment):
