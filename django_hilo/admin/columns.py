@@ -1,0 +1,108 @@
+"""What the admin shows of a counter, in its list and on its page.
+
+Numbers are shown as plain digits, whatever USE_THOUSAND_SEPARATOR says: they are parts
+of ids, and get copied.
+"""
+
+# mypy: allow-any-generics
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_hilo import steering
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument
+from django_hilo.tables import aliases_served_by, fields_of, fields_on
+
+
+class CounterColumns(admin.ModelAdmin):
+    """The columns and read-only fields of a counter."""
+
+    @admin.display(description=_("collection"), ordering="collection")
+    def collection_name(self, document: HiLoDocument) -> str:
+        return document.collection
+
+    @admin.display(description=_("node tag"), ordering="node_tag", empty_value="-")
+    def tag(self, document: HiLoDocument) -> str | None:
+        return document.node_tag or None
+
+    @admin.display(description=_("Max"), ordering="max")
+    def max_number(self, document: HiLoDocument) -> str:
+        return str(document.max)
+
+    @admin.display(description=_("floor"), ordering="floor")
+    def floor_number(self, document: HiLoDocument) -> str:
+        return str(document.floor)
+
+    @admin.display(description=_("newest range"), ordering="low")
+    def newest_range(self, document: HiLoDocument) -> str:
+        if document.size < 1:
+            return gettext("none")
+        high = document.low + document.size - 1
+        return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
+
+    @admin.display(description=_("used by"))
+    def used_by(self, document: HiLoDocument) -> str:
+        labels = {f.model._meta.label for f in fields_of(document.collection)}
+        return ", ".join(sorted(labels)) or gettext("no model")
+
+    @admin.display(description=_("database"))
+    def database(self, document: HiLoDocument) -> str:
+        return steering.database_of(document)
+
+    @admin.display(description=_("next range"))
+    def next_range(self, document: HiLoDocument) -> str:
+        low = max(document.max, document.floor) + 1
+        if low > MAX_NUMBER:
+            return gettext("none: this counter has reached 2^63-1")
+        least = steering.target_of(document).capacities[0]
+        return gettext("%(first)s to %(last)s, or more") % {
+            "first": steering.id_at(document, low),
+            "last": steering.id_at(document, min(low + least - 1, MAX_NUMBER)),
+        }
+
+    @admin.display(description=_("used by"))
+    def used_by_tables(self, document: HiLoDocument) -> Any:
+        fields = fields_of(document.collection)
+        lines = [
+            gettext("%(model)s.%(field)s on %(database)s")
+            % {"model": f.model._meta.label, "field": f.name, "database": alias}
+            for alias in aliases_served_by(steering.database_of(document))
+            for f in fields_on(alias)
+            if f in fields
+        ]
+        if not lines:
+            return gettext("no model")
+        return format_html(
+            "<ul>{}</ul>", format_html_join("", "<li>{}</li>", ((x,) for x in lines))
+        )
+
+    @admin.display(description=_("highest id in the tables"))
+    def highest_on_demand(self, document: HiLoDocument) -> Any:
+        return format_html(
+            '<a href="?highest=1" class="viewlink">{}</a> {}',
+            gettext("Look it up"),
+            gettext("This reads the ids of all these tables."),
+        )
+
+    @admin.display(description=_("highest id in the tables"))
+    def highest(self, document: HiLoDocument) -> Any:
+        tables = steering.tables_of(document)
+        if not tables:
+            return gettext("no model")
+        lines = (
+            (
+                t.model._meta.label,
+                t.using,
+                gettext("cannot be read: %s") % t.error if t.error else t.id or "-",
+            )
+            for t in tables
+        )
+        return format_html(
+            "<ul>{}</ul>", format_html_join("", "<li>{} ({}): {}</li>", lines)
+        )

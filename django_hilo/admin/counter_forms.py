@@ -1,0 +1,111 @@
+"""The forms of a counter: what is typed, checked against what is stored."""
+
+# mypy: allow-any-generics
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+
+from django_hilo import steering
+from django_hilo.admin.databases import home_databases
+from django_hilo.exceptions import CounterNotLowered, HiLoError
+from django_hilo.models import HiLoDocument
+from django_hilo.tables import Highest
+
+
+class CounterForm(forms.ModelForm):
+    """Both forms: with what the database refused when the same was posted before."""
+
+    refusal: HiLoError | None = None
+
+
+class AddCounterForm(CounterForm):
+    """Starts a counter that does not exist yet."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.refusal:
+            self.add_error("max", str(self.refusal))
+        if "collection" in cleaned and "node_tag" in cleaned:
+            key = HiLoDocument.key(cleaned["collection"], cleaned["node_tag"])
+            if HiLoDocument.objects.using(self.database).filter(pk=key).exists():
+                self.add_error(
+                    "collection",
+                    _("The counter %(key)s exists on “%(database)s”. Change it there.")
+                    % {"key": key, "database": self.database},
+                )
+        return cleaned
+
+    @property
+    def database(self) -> str:
+        """The database that the counter shall be on."""
+        return str(self.cleaned_data.get("database") or home_databases()[0])
+
+
+class ChangeCounterForm(CounterForm):
+    """Changes Max: raises it at once, lowers it after a confirmation.
+
+    What somebody means is told by the Max that they saw, which comes back with the
+    form. Where a process has reserved numbers since, a raise may have become the
+    opposite: that is told, and never done.
+    """
+
+    looked_at: list[Highest]
+
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether this was posted by the page that asks for a confirmation."""
+        return "state" in self.data
+
+    @property
+    def seen(self) -> int:
+        """Max as the page showed it."""
+        stored: int = self.instance.max
+        try:
+            return int(self.data.get(self.add_initial_prefix("max"), stored))
+        except ValueError:
+            return stored
+
+    @property
+    def raises(self) -> bool:
+        """Whether Max shall rise."""
+        return bool(self.cleaned_data["max"] > self.seen)
+
+    @property
+    def lowers(self) -> bool:
+        """Whether Max shall fall."""
+        return bool(self.cleaned_data["max"] < self.seen)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if "max" not in cleaned:
+            return cleaned
+        stored = self.instance.max
+        if (self.raises and cleaned["max"] < stored) or (
+            self.lowers and cleaned["max"] >= stored
+        ):
+            self.add_error(
+                "max",
+                _(
+                    "Max is %(max)s by now, not %(seen)s as when this page was opened. "
+                    "Load the page again, and look before you change it."
+                )
+                % {"max": stored, "seen": self.seen},
+            )
+        elif self.lowers and (self.refusal or not self.is_confirmation):
+            self._look_for_higher_rows(cleaned["max"])
+        elif self.refusal:
+            self.add_error("max", str(self.refusal))
+        return cleaned
+
+    def _look_for_higher_rows(self, number: int) -> None:
+        try:
+            self.looked_at = steering.check_unused(self.instance, number)
+        except CounterNotLowered as error:
+            self.add_error("max", str(error))
+
+    def _post_clean(self) -> None:
+        # The instance stays as it was loaded: it is changed under the lock only.
+        pass

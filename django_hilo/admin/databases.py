@@ -1,0 +1,197 @@
+"""Admin pages for a model whose rows stand on several databases.
+
+Each page, link and history entry names the database of its object: ``eu:orders/A`` is
+the row ``orders/A`` on ``eu``; ids without an alias are those of the first database.
+So two tabs, or an old entry of the history, never mix databases up.
+"""
+
+# Django's admin classes take no type arguments at run time.
+# mypy: allow-any-generics
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.db import DEFAULT_DB_ALIAS, Error, models
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_hilo.tables import homes
+
+PARAMETER = "database"
+_FILTERS = "_changelist_filters"  # as Django's admin names them in its URLs
+
+
+def home_databases() -> list[str]:
+    """Return the databases that may hold counters; at least one."""
+    return homes() or [DEFAULT_DB_ALIAS]
+
+
+def split(object_id: str) -> tuple[str, str]:
+    """Return the alias and the primary key that an id of the admin stands for."""
+    alias, colon, key = object_id.rpartition(":")
+    return (alias, key) if colon else (home_databases()[0], key)
+
+
+def key_of(obj: models.Model) -> str:
+    """Return the primary key of an object that may have been qualified."""
+    return split(obj.pk)[1]
+
+
+def qualify(obj: Any) -> Any:
+    """Let the primary key of an object name its database too, for links and history."""
+    using = obj._state.db
+    if using != home_databases()[0] and ":" not in obj.pk:
+        obj.pk = f"{using}:{obj.pk}"
+    return obj
+
+
+class DatabaseFilter(admin.SimpleListFilter):
+    """The switch between databases; `DatabasesAdmin.get_queryset` follows it."""
+
+    title = _("database")
+    parameter_name = PARAMETER
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        names = home_databases()
+        return [(name, name) for name in names] if len(names) > 1 else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> None:
+        return None
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        chosen = self.value() or home_databases()[0]
+        for alias, title in self.lookup_choices:
+            yield {
+                "selected": alias == chosen,
+                "query_string": changelist.get_query_string({PARAMETER: alias}),
+                "display": title,
+            }
+
+
+class DatabasesAdmin(admin.ModelAdmin):
+    """A ModelAdmin that reaches the rows of every database that may hold counters."""
+
+    def chosen_database(self, request: HttpRequest) -> str:
+        """Return the database that the switch of a request names."""
+        names = home_databases()
+        given = request.GET.get(PARAMETER) or QueryDict(request.GET.get(_FILTERS)).get(
+            PARAMETER
+        )
+        return given if given in names else names[0]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).using(self.chosen_database(request))
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        alias, key = split(object_id)
+        first, *others = home_databases()
+        if alias == first and ":" not in object_id:
+            return self.get_queryset(request).using(first).filter(pk=key).first()
+        if alias not in others:
+            return None
+        try:
+            found = self.get_queryset(request).using(alias).filter(pk=key).first()
+        except Error as error:
+            self._tell_unreadable(request, alias, error)
+            return None
+        return qualify(found) if found else None
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        class QualifyingChangeList(super().get_changelist(request, **kwargs)):  # type: ignore[misc]
+            def url_for_result(self, result: Any) -> str:
+                return str(super().url_for_result(qualify(copy(result))))
+
+        return QualifyingChangeList
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        names = home_databases()
+        asked = request.GET.get(PARAMETER, names[0])
+        if asked not in names:
+            text = gettext("There are no counters on a database “%(alias)s”.")
+            self.message_user(request, text % {"alias": asked}, messages.ERROR)
+            return self._to_list_of(names[0])
+        try:
+            return super().changelist_view(
+                request, {**self.database_line(asked), **(extra_context or {})}
+            )
+        except Error as error:
+            others = (name for name in names if name != asked)
+            readable = next(filter(self._is_readable, others), None)
+            if readable is None:
+                raise
+            self._tell_unreadable(request, asked, error)
+            return self._to_list_of(readable)
+
+    def database_line(self, alias: str) -> dict[str, Any]:
+        """Return what a page says about its database, where there are several."""
+        if len(home_databases()) == 1:
+            return {}
+        return {"subtitle": gettext("Database: %(alias)s") % {"alias": alias}}
+
+    def get_preserved_filters(self, request: HttpRequest) -> str:
+        preserved = super().get_preserved_filters(request)
+        match = request.resolver_match
+        if preserved or match is None or "object_id" not in match.kwargs:
+            return preserved
+        # Who came by a link from elsewhere goes on to the list of this database.
+        alias, _key = split(unquote(match.kwargs["object_id"]))
+        if alias == home_databases()[0]:
+            return preserved
+        return urlencode({_FILTERS: urlencode({PARAMETER: alias})})
+
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
+        return super().get_deleted_objects([qualify(copy(o)) for o in objs], request)
+
+    def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
+        return super().log_deletions(request, [qualify(copy(o)) for o in queryset])  # type: ignore[arg-type]
+
+    def form_field(
+        self, request: HttpRequest, name: str, field: models.Field, **kwargs: Any
+    ) -> Any:
+        """Make a form field as the theme of this admin makes those of models."""
+        field.set_attributes_from_name(name)
+        return self.formfield_for_dbfield(field, request, **kwargs)
+
+    def database_field(self, request: HttpRequest) -> Any:
+        """Make the form field that says where a new object shall be."""
+        names = home_databases()
+        field: models.Field = models.CharField(
+            _("database"),
+            choices=[(name, name) for name in names],
+            default=self.chosen_database(request),
+        )
+        return self.form_field(request, PARAMETER, field)
+
+    def _is_readable(self, alias: str) -> bool:
+        try:
+            self.model._default_manager.using(alias).exists()
+        except Error:
+            return False
+        return True
+
+    def _tell_unreadable(
+        self, request: HttpRequest, alias: str, error: Exception
+    ) -> None:
+        text = gettext(
+            "The database “%(alias)s” gave an error: %(error)s. See that it runs and "
+            "that python manage.py migrate --database=%(alias)s was run."
+        )
+        self.message_user(request, text % {"alias": alias, "error": error}, "error")
+
+    def _to_list_of(self, alias: str) -> HttpResponseRedirect:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        url = reverse(name, current_app=self.admin_site.name)
+        return HttpResponseRedirect(f"{url}?{urlencode({PARAMETER: alias})}")

@@ -1,0 +1,63 @@
+"""Ids that server prefixes would give, to show before they are saved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from django.db.models import F
+
+from django_hilo.conf import settings
+from django_hilo.identifiers import id_end, id_start
+from django_hilo.models import HiLoDocument
+from django_hilo.tables import fields_of
+
+_COLLECTION = "orders"  # where a node has no counter yet
+
+
+class Example(NamedTuple):
+    """A collection as ids show it, and the next number of its counter."""
+
+    collection: str
+    number: int
+
+    @classmethod
+    def of(cls, collection: str | None, number: int) -> Example:
+        """Return the example of a counter; None: of one that does not exist yet."""
+        fields = fields_of(collection or _COLLECTION)
+        name = fields[0].collection_name if fields else collection or _COLLECTION
+        return cls(name, number)
+
+    def id_with(self, prefix: str, node_tag: str) -> str:
+        """Return the id with a prefix, as the settings shape it now."""
+        start = id_start(self.collection, settings.SEPARATOR, prefix)
+        return (
+            f"{start}{self.number}{id_end(node_tag if settings.SHOW_NODE_TAG else '')}"
+        )
+
+
+def newest_first(counters: Any) -> Any:
+    """Order counters so that the one in use comes first."""
+    return counters.order_by(F("reserved_at").desc(nulls_last=True), "pk")
+
+
+def examples(databases: list[str]) -> str:
+    """Return, as JSON, what stands before the prefix and the next number of each node.
+
+    ``{database: {node tag: [start, number]}}``; the tag "" is that of any other node.
+    Numbers are texts: JavaScript's are exact up to 2^53 only.
+    """
+    found = {}
+    for alias in databases:
+        counters = newest_first(HiLoDocument.objects.using(alias)).only(
+            "collection", "node_tag", "max", "floor"
+        )
+        by_tag = {"": Example.of(None, 1)}
+        for counter in counters:
+            number = max(counter.max, counter.floor) + 1
+            by_tag.setdefault(counter.node_tag, Example.of(counter.collection, number))
+        found[alias] = {
+            tag: [id_start(e.collection, settings.SEPARATOR, ""), str(e.number)]
+            for tag, e in by_tag.items()
+        }
+    return json.dumps(found)
