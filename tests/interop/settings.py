@@ -18,6 +18,7 @@ MIDDLEWARE = [
 ]
 HILO = {
     **_HILO,
+    "MAX_CAPACITY": 64,  # small, so that there are many reservations
     "RAVENDB_DATABASES": {"shop": "default"},
     "RAVENDB_TOKENS": os.environ.get("HILO_TEST_DIGESTS", "").split(),
 }

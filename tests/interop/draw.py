@@ -1,0 +1,52 @@
+"""RavenDB's Python client as a program; it speaks as draw.mjs does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from ravendb import DocumentStore
+
+
+class Order:
+    def __init__(self) -> None:
+        self.Id = None
+
+
+class Product(Order):
+    pass
+
+
+arguments = json.loads(sys.argv[1])
+store = DocumentStore(arguments["url"], arguments["database"])
+store.conventions.disable_topology_cache = True  # it would be under the home folder
+store.initialize()
+
+
+def draw(count: int) -> list[str]:
+    generator = store.hilo_id_generator
+    return [generator.generate_document_id(None, Order()) for _ in range(count)]
+
+
+def ways() -> dict[str, str | None]:
+    stored = Order()
+    with store.open_session() as session:
+        session.store(stored)
+    generator = store.hilo_id_generator
+    return {
+        "stored": stored.Id,
+        "same": generator.generate_document_id(None, Order()),
+        "document": generator.generate_document_id("shop", Product()),
+    }
+
+
+print(json.dumps("ready"), flush=True)
+for line in sys.stdin:
+    task: dict[str, Any] = json.loads(line)
+    try:
+        answer: object = {"draw": draw, "ways": ways}[task.pop("task")](**task)
+    except Exception as error:
+        answer = {"error": type(error).__name__, "message": str(error)}
+    print(json.dumps(answer), flush=True)
+store.close()

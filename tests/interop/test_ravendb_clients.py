@@ -1,0 +1,343 @@
+"""RavenDB's official clients, Python and npm, draw from a real server of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from django_hilo.generator import next_id, return_ranges
+from django_hilo.identifiers import parse
+from django_hilo.models import HiLoDocument
+from tests.conftest import PROJECT, child_environment
+from tests.databases import CHOSEN
+from tests.records.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HERE = Path(__file__).parent
+TOKEN = "interop-7f31"
+# As docs/ravendb.md says: without the path, and so without the token.
+ACCESS_LOG_FORMAT = '%(h)s %(l)s %(u)s %(t)s "%(m)s" %(s)s %(b)s'
+# Seconds until a program that hangs is killed.
+LONGEST = 120
+
+
+def require(sentence: str) -> None:
+    if os.environ.get("HILO_TEST_REQUIRE") == "1":
+        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
+    pytest.skip(sentence)
+
+
+def environment() -> dict[str, str]:
+    return {
+        **child_environment(),
+        "DJANGO_SETTINGS_MODULE": "tests.interop.settings",
+        "HILO_TEST_DIGESTS": sha256(TOKEN.encode()).hexdigest(),
+        "PYTHONPATH": str(PROJECT),
+    }
+
+
+class Site:
+    """gunicorn with three workers, on a port of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.host = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.url = f"http://{self.host}/raven/{TOKEN}"
+        self.log, self.access_log = folder / "error.log", folder / "access.log"
+        with self.log.open("w") as output:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "gunicorn", "tests.interop.wsgi"),
+                    *("--workers=3", f"--bind={self.host}"),
+                    *("--worker-tmp-dir", str(folder)),
+                    *("--access-logfile", str(self.access_log)),
+                    *("--access-logformat", ACCESS_LOG_FORMAT),
+                ],
+                cwd=PROJECT,
+                env=environment(),
+                stdout=output,
+                stderr=output,
+            )
+
+    def wait(self) -> None:
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(f"http://{self.host}/raven/", timeout=5)
+            except urllib.error.HTTPError:
+                return  # 404: it answers
+            except OSError:
+                assert self.process.poll() is None, self.log.read_text()
+                time.sleep(0.1)
+        raise AssertionError(self.log.read_text())
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def site(django_db_setup, tmp_path_factory) -> Iterator[Site]:
+    """One server for all tests: it remembers nothing between requests."""
+    site = Site(tmp_path_factory.mktemp("site"))
+    try:
+        site.wait()
+        yield site
+    finally:
+        site.stop()
+
+
+class Program:
+    """A client in a process of its own: a line in, a line out."""
+
+    def __init__(self, command: list[str], url: str, database: str = "shop") -> None:
+        self.process = subprocess.Popen(
+            [*command, json.dumps({"url": url, "database": database})],
+            cwd=HERE,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.watchdog = threading.Timer(LONGEST, self.process.kill)
+        self.watchdog.start()
+
+    def ask(self, task: str, **parameters: Any) -> None:
+        assert self.process.stdin is not None
+        print(
+            json.dumps({"task": task, **parameters}),
+            file=self.process.stdin,
+            flush=True,
+        )
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else pytest.fail(self.process.communicate()[1])
+
+    def do(self, task: str, **parameters: Any) -> Any:
+        self.ask(task, **parameters)
+        return self.answer()
+
+    def close(self) -> None:
+        """Close the client's store, which returns the unused end of its ranges."""
+        output, errors = self.process.communicate()
+        self.watchdog.cancel()
+        assert (self.process.returncode, output) == (0, ""), errors
+
+
+COMMANDS = {
+    "python": [sys.executable, str(HERE / "draw.py")],
+    "npm": ["node", str(HERE / "draw.mjs")],
+    "django": [sys.executable, str(HERE / "draw_django.py")],
+}
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Program]]:
+    started: list[Program] = []
+
+    def start(kind: str, url: str = "", database: str = "shop") -> Program:
+        if kind == "npm" and not shutil.which("node"):
+            require("node is missing")
+        if kind == "npm" and not (HERE / "node_modules" / "ravendb").exists():
+            require("The npm client is missing: npm install --prefix tests/interop")
+        if kind == "python":
+            try:
+                import ravendb  # noqa: F401
+            except ImportError:
+                require("The Python client is missing: pip install ravendb")
+        program = Program(COMMANDS[kind], url, database)
+        started.append(program)
+        assert program.answer() == "ready"
+        return program
+
+    yield start
+    for program in started:
+        program.watchdog.cancel()
+        program.process.kill()
+        program.process.communicate()
+
+
+def preset(max: int) -> None:
+    HiLoDocument.objects.create(collection="orders", node_tag="A", max=max)
+
+
+def max_of(collection: str = "orders") -> int:
+    return HiLoDocument.objects.get(collection=collection, node_tag="A").max
+
+
+def numbers(ids: list[str]) -> list[int]:
+    return [parse(text).number for text in ids]
+
+
+clients = pytest.mark.parametrize("kind", ["python", "npm"])
+
+
+@clients
+def test_unused_ends_go_back_on_close(site, start, kind):
+    preset(32)
+    client = start(kind, site.url)
+
+    assert client.do("draw", count=2) == ["orders/33-A", "orders/34-A"]
+    assert max_of() == 64
+    client.close()
+
+    assert max_of() == 34
+    other = start(kind, site.url)
+    assert other.do("draw", count=1) == ["orders/35-A"]
+
+
+@clients
+def test_capacity_doubles(site, start, kind):
+    preset(64)
+    client = start(kind, site.url)
+
+    assert numbers(client.do("draw", count=32)) == [*range(65, 97)]
+    assert max_of() == 96
+    client.do("draw", count=1)
+    assert max_of() == 160
+
+
+@clients
+def test_hilo_cannot_go_down(site, start, kind):
+    preset(32)
+    client = start(kind, site.url)
+    ids = client.do("draw", count=1)
+    HiLoDocument.objects.update(max=12)
+
+    ids += client.do("draw", count=128)
+
+    assert len(set(ids)) == 129
+
+
+def test_the_ways_of_the_python_client(site, start):
+    client = start("python", site.url)
+
+    assert client.do("ways") == {
+        "stored": "orders/1-A",
+        "same": "orders/2-A",
+        "document": "products/1-A",
+    }
+    client.close()
+
+    assert (max_of("orders"), max_of("products")) == (2, 1)
+    assert next_id(Order) == "orders/3-A"
+
+
+def test_the_ways_of_the_npm_client(site, start):
+    """It sends the tags orders and Orders, and has a range of each."""
+    client = start("npm", site.url)
+
+    assert client.do("ways") == {
+        "stored": "orders/1-A",
+        "next_of_class": 33,
+        "next_of_entity": 34,
+        "next_of_name": 1,
+        "document": "products/33-A",
+    }
+    client.close()
+
+    assert (max_of("orders"), max_of("products")) == (34, 33)
+    assert next_id(Order) == "orders/35-A"
+
+
+def a_robot() -> None:
+    robot = User.objects.create_user("robot", password="pa:ss/word")
+    robot.user_permissions.add(Permission.objects.get(codename="take_hilo_ids"))
+
+
+def test_a_user_in_the_url_of_the_python_client(site, start):
+    a_robot()
+    client = start("python", f"http://robot:pa%3Ass%2Fword@{site.host}/raven")
+
+    assert client.do("draw", count=100)[-1] == "orders/100-A"
+    client.close()
+
+    assert max_of() == 100
+
+
+@clients
+def test_refusals_reach_the_programmer(site, start, kind):
+    wrong = start(kind, site.url + "x").do("draw", count=1)
+    assert "not one that this server accepts" in wrong["message"]
+    unknown = start(kind, site.url, "shopp").do("draw", count=1)
+    assert "HILO['RAVENDB_DATABASES']" in unknown["message"]
+    assert not HiLoDocument.objects.exists()
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="many processes need a server")
+def test_both_clients_and_django_at_the_same_time(site, start, capsys):
+    """20,000 ids of one collection, in two halves, so that all are at it at once."""
+    a_robot()
+    user_url = f"http://robot:pa%3Ass%2Fword@{site.host}/raven"
+    kinds = ["python"] * 4 + ["npm"] * 3 + ["django"] * 3
+    urls = [user_url if turn < 2 else site.url for turn in range(len(kinds))]
+    programs = [start(kind, url) for kind, url in zip(kinds, urls, strict=True)]
+    drawn: list[list[int]] = [[] for _ in programs]
+
+    started = time.monotonic()
+    for _ in ("first half", "second half"):
+        for program in programs:
+            program.ask("draw", count=1000)
+        for numbers_of_one, program in zip(drawn, programs, strict=True):
+            ids = program.answer()
+            assert isinstance(ids, list), ids
+            assert {(i.collection, i.node_tag) for i in map(parse, ids)} == {
+                ("orders", "A")
+            }
+            numbers_of_one.extend(numbers(ids))
+    seconds = time.monotonic() - started
+    reserved = max_of()
+    for program in programs:
+        program.close()
+
+    every = [*chain.from_iterable(drawn)]
+    latest_first, earliest_last = max(map(min, drawn)), min(map(max, drawn))
+    with capsys.disabled():
+        print(
+            f"\n{len(every)} ids on {CHOSEN} by {len(programs)} processes in "
+            f"{seconds:.1f} s, {len(every) - len(set(every))} duplicates; all of them "
+            f"have numbers under and over {latest_first} to {earliest_last}; "
+            f"Max {reserved}, after all closed {max_of()}"
+        )
+    assert len(every) == 20_000
+    assert len(set(every)) == 20_000
+    assert latest_first < earliest_last, "each one's numbers overlap with all others'"
+    assert max_of() == max(every), "the unused end of the newest range went back"
+    assert next_id(Order) == f"orders/{max(every) + 1}-A"
+    return_ranges()
+
+
+def test_the_token_is_not_in_the_logs(site, start):
+    client = start("python", site.url)
+    client.do("draw", count=1)
+    start("python", site.url, "nope").do("draw", count=1)
+    client.close()
+
+    logged = site.access_log.read_text()
+    assert '"GET" 201' in logged
+    assert '"GET" 400' in logged
+    assert '"PUT" 204' in logged
+    assert TOKEN not in logged
+    assert TOKEN not in site.log.read_text()
+    assert ACCESS_LOG_FORMAT in (PROJECT / "docs" / "ravendb.md").read_text()
