@@ -36,16 +36,19 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
         tables = steering.tables_of(document)
         for table in tables:
             if table.error:
-                text = gettext("%(counter)s: %(model)s cannot be read: %(error)s")
+                text = gettext("“%(counter)s”: %(model)s cannot be read: %(error)s")
                 known = {"model": table.model._meta.label, "error": table.error}
                 _tell(model_admin, request, document, text, messages.ERROR, **known)
         highest = max(tables, key=lambda table: table.number, default=None)
         if highest is None:
-            text = gettext("%(counter)s: no model uses it, so there is nothing to do.")
+            text = gettext(
+                "“%(counter)s”: no model uses it, so there is nothing to do."
+            )
             _tell(model_admin, request, document, text, messages.WARNING)
         elif highest.number <= document.max:
             text = gettext(
-                "%(counter)s: nothing to do. Max is %(max)s, the highest id is %(id)s."
+                "“%(counter)s”: nothing to do. Max is %(max)s, the highest id is "
+                "%(id)s."
             )
             known = {"max": document.max, "id": highest.id or gettext("none")}
             _tell(model_admin, request, document, text, messages.INFO, **known)
@@ -59,12 +62,12 @@ def _raise(
     try:
         row = steering.raise_max(document, number, user=request.user)
     except HiLoError as error:
-        text = gettext("%(counter)s: %(error)s")
+        text = gettext("“%(counter)s”: %(error)s")
         _tell(model_admin, request, document, text, messages.ERROR, error=error)
         return
     done = raised(document.max, row.max)
     model_admin.log_change(request, qualify(row), done)
-    text = gettext("%(counter)s: %(done)s")
+    text = gettext("“%(counter)s”: %(done)s")
     _tell(model_admin, request, document, text, messages.SUCCESS, done=done)
 
 
@@ -130,7 +133,7 @@ def _reserve(
         target = steering.target_of(document)
         block = steering.lend_range(target, size, user=request.user).range
     except HiLoError as error:
-        text = gettext("%(counter)s: no block was reserved. %(error)s")
+        text = gettext("“%(counter)s”: no block was reserved. %(error)s")
         _tell(model_admin, request, document, text, messages.ERROR, error=error)
         return
     known = {
@@ -149,7 +152,7 @@ def _reserve(
         % known,
     )
     text = gettext(
-        "%(counter)s: the block %(low)s to %(high)s is yours, as ids %(first)s to "
+        "“%(counter)s”: the block %(low)s to %(high)s is yours, as ids %(first)s to "
         "%(last)s. Nobody else will ever give these numbers. The history of the "
         "counter keeps this."
     )

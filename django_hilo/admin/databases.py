@@ -150,6 +150,11 @@ class DatabasesAdmin(admin.ModelAdmin):
             return preserved
         return urlencode({_FILTERS: urlencode({PARAMETER: alias})})
 
+    def response_post_save_add(self, request: HttpRequest, obj: Any) -> Any:
+        if obj._state.db == self.chosen_database(request):
+            return super().response_post_save_add(request, obj)
+        return self._to_list_of(obj._state.db)
+
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
     ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:

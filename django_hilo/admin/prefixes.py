@@ -3,10 +3,11 @@
 # mypy: allow-any-generics
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
@@ -135,6 +136,13 @@ class ServerPrefixAdmin(DatabasesAdmin):
         row = steering.set_prefix(tag, obj.prefix, using=using, user=request.user)
         vars(obj).update(vars(qualify(row)))
 
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
+        deleted, *rest = super().get_deleted_objects(objs, request)
+        note = gettext("Ids of these nodes have no prefix from the next range on.")
+        return ([*deleted, note], *rest)  # type: ignore[return-value]
+
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self._delete(request, obj)
 
@@ -146,8 +154,3 @@ class ServerPrefixAdmin(DatabasesAdmin):
         using, tag = row._state.db, key_of(row)
         ServerPrefix.objects.using(using).filter(pk=tag).delete()
         steering.tell_prefix(tag, row.prefix, None, using=using, user=request.user)
-        text = gettext(
-            "Ids of the node “%(tag)s” have no prefix from the next range "
-            "of each process on."
-        )
-        self.message_user(request, text % {"tag": tag}, messages.WARNING)
