@@ -160,9 +160,9 @@ class TestDocuments:
             ({"node_tag": "a"}, "required pattern"),
             ({"collection": "7up"}, "7up"),
             ({"collection": "a\x00"}, "Null characters"),
-            ({"search": "\x00"}, "Null characters"),
+            ({"search": "\x00"}, "search"),
             ({"database": "nowhere"}, "default, other"),
-            ({"database": "a\x00"}, "Null characters"),
+            ({"database": "a\x00"}, "default, other"),
         ],
     )
     def test_queries_that_are_wrong(self, client, query, names):
@@ -576,6 +576,15 @@ class TestErrors:
         answer = client.get(NEXT)
         assert answer.status_code == 405
         assert answer["Cache-Control"] == "no-store"
+
+    def test_options(self, client):
+        for address in (NEXT, RANGES, RETURN, DOCUMENT, "/hilo/prefixes/A/"):
+            answer = client.options(address)
+            assert answer.status_code == 200
+            assert answer["Cache-Control"] == "no-store"
+
+    def test_a_method_that_is_not_there_comes_before_a_wrong_query(self, client):
+        assert client.get(f"{NEXT}?database=nowhere").status_code == 405
 
     def test_nothing_is_cached_nor_marked(self, client):
         reserve("orders", 1)

@@ -11,9 +11,22 @@ from rest_framework import serializers
 from rest_framework.utils import html
 
 from django_hilo.conf import settings
-from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.identifiers import (
+    MAX_COLLECTION_LENGTH,
+    MAX_NUMBER,
+    MAX_SERVER_PREFIX_LENGTH,
+)
+from django_hilo.models import validate_collection, validate_server_prefix
+from django_hilo.tables import homes
 
 _DIGITS = re.compile(r"-?[0-9]{1,30}")
+
+
+def _read(text: Any) -> Any:
+    """Return the number that digits stand for, and anything else as it is."""
+    if isinstance(text, str) and _DIGITS.fullmatch(text):
+        return int(text)
+    return text
 
 
 class WholeNumberField(serializers.IntegerField):
@@ -40,13 +53,7 @@ class WholeNumberField(serializers.IntegerField):
     def get_value(self, dictionary: Any) -> Any:
         """Return the value as the body has it; of forms, digits as a number."""
         value = super().get_value(dictionary)
-        if (
-            html.is_html_input(dictionary)
-            and isinstance(value, str)
-            and _DIGITS.fullmatch(value)
-        ):
-            return int(value)
-        return value
+        return _read(value) if html.is_html_input(dictionary) else value
 
     def to_internal_value(self, data: Any) -> int:
         """Return a number within the bounds, else fail and name them."""
@@ -56,6 +63,14 @@ class WholeNumberField(serializers.IntegerField):
         if not self.min_value <= data <= self.max_value:
             self.fail("invalid", value=reprlib.repr(data))
         return data
+
+
+class QueryNumberField(WholeNumberField):
+    """A whole number in the query of an address."""
+
+    def to_internal_value(self, data: Any) -> int:
+        """Return the number that the text stands for."""
+        return super().to_internal_value(_read(data))
 
 
 class CountField(WholeNumberField):
@@ -72,3 +87,38 @@ class NumberField(WholeNumberField):
 
     def __init__(self, *, least: int = 0, **kwargs: Any) -> None:
         super().__init__(min_value=least, max_value=MAX_NUMBER, **kwargs)
+
+
+class CollectionField(serializers.CharField):
+    """A collection inside the grammar, in whatever case."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            max_length=MAX_COLLECTION_LENGTH, validators=[validate_collection], **kwargs
+        )
+
+
+class ServerPrefixField(serializers.CharField):
+    """A server prefix inside the grammar."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            allow_blank=True,
+            trim_whitespace=False,
+            max_length=MAX_SERVER_PREFIX_LENGTH,
+            validators=[validate_server_prefix],
+            **kwargs,
+        )
+
+
+class DatabaseField(serializers.ChoiceField):
+    """The alias of a database that may hold counters, as the settings have it now."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        aliases = homes()
+        message = _("{input!r} holds no counters; choose among: %s.")
+        super().__init__(
+            choices=aliases,
+            error_messages={"invalid_choice": message % ", ".join(aliases)},
+            **kwargs,
+        )

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
+    Direction,
     OpenApiExample,
     OpenApiParameter,
     OpenApiResponse,
     extend_schema,
+    extend_schema_field,
     extend_schema_view,
 )
 
-from django_hilo.identifiers import MAX_COLLECTION_LENGTH
-from django_hilo.rest_framework import serializers, views
+from django_hilo.identifiers import (
+    MAX_COLLECTION_LENGTH,
+    MAX_SERVER_PREFIX_LENGTH,
+)
+from django_hilo.rest_framework import fields, serializers, views
 from django_hilo.rest_framework.queries import (
     DatabaseQuery,
     DocumentsQuery,
@@ -23,15 +30,46 @@ from django_hilo.rest_framework.queries import (
 
 TAG = "HiLo"
 
+# What \s means differs among dialects of regular expressions.
+_BARRED = r"$|\x00-\x20\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# Forms are read for the pages of the browsable API; programs send JSON.
+JSON = "application/json"
+COLLECTION_SCHEMA = {
+    "type": "string",
+    "pattern": "^[A-Za-z][A-Za-z0-9_-]*$",
+    "maxLength": MAX_COLLECTION_LENGTH,
+}
+PREFIX_SCHEMA = {
+    "type": "string",
+    "pattern": f"^([^{_BARRED}]*[^{_BARRED}0-9])?$",
+    "maxLength": MAX_SERVER_PREFIX_LENGTH,
+}
+
+
+class RaiseMaxBody(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Max is needed, though drf-spectacular takes all of a PATCH for optional."""
+
+    target_class = serializers.RaiseMaxSerializer
+
+    def get_name(self, auto_schema: AutoSchema, direction: Direction) -> str:
+        return "RaiseMax"
+
+    def map_serializer(
+        self, auto_schema: AutoSchema, direction: Direction
+    ) -> dict[str, Any]:
+        self.target.partial = False
+        schema: dict[str, Any] = auto_schema._map_serializer(  # type: ignore[no-untyped-call]
+            self.target, direction, bypass_extensions=True
+        )
+        return schema
+
+
 COLLECTION = OpenApiParameter(
     "collection",
-    {
-        "type": "string",
-        "pattern": "^[A-Za-z][A-Za-z0-9_-]*$",
-        "maxLength": MAX_COLLECTION_LENGTH,
-    },
+    COLLECTION_SCHEMA,
     OpenApiParameter.PATH,
-    description=_("The family of ids that share a counter, in whatever case: orders."),
+    description=_("The family of ids that share a counter, in whatever case."),
+    examples=[OpenApiExample("orders", "orders")],
 )
 NODE_TAG = OpenApiParameter(
     "node_tag",
@@ -108,7 +146,9 @@ _TICKET = "0123456789abcdef0123456789abcdef"
 
 
 def describe() -> None:
-    """Decorate the views."""
+    """Decorate the views, and the fields whose grammar the schema can tell."""
+    extend_schema_field(COLLECTION_SCHEMA)(fields.CollectionField)
+    extend_schema_field(PREFIX_SCHEMA)(fields.ServerPrefixField)
     _describe_counters()
     _describe_numbers()
     _describe_prefixes()
@@ -143,7 +183,7 @@ def _describe_counters() -> None:
                 "would be given twice."
             ),
             parameters=[COLLECTION, NODE_TAG, DatabaseQuery],
-            request=serializers.RaiseMaxSerializer,
+            request={JSON: serializers.RaiseMaxSerializer},
             responses={
                 200: serializers.DocumentSerializer,
                 409: _problem(_("Max is over it already.")),
@@ -172,7 +212,7 @@ def _describe_numbers() -> None:
                 "readers that keep numbers as floating point, as JavaScript does."
             ),
             parameters=[COLLECTION, DatabaseQuery],
-            request=serializers.NextIdsSerializer,
+            request={JSON: serializers.NextIdsSerializer},
             responses={201: serializers.NumberedIdsSerializer} | exhausted | WITH_BODY,
             examples=[
                 _example("one", {"count": 1}),
@@ -197,7 +237,7 @@ def _describe_numbers() -> None:
                 "64-bit integers: above 2^53 floating point is not exact."
             ),
             parameters=[COLLECTION, DatabaseQuery],
-            request=serializers.RangeSizeSerializer,
+            request={JSON: serializers.RangeSizeSerializer},
             responses={201: serializers.RangeSerializer} | exhausted | WITH_BODY,
             examples=[
                 _example("a thousand", {"size": 1000}),
@@ -227,7 +267,7 @@ def _describe_numbers() -> None:
                 "ticket, once. What is refused stays a gap, which does no harm."
             ),
             parameters=[COLLECTION, DatabaseQuery],
-            request=serializers.RangeReturnSerializer,
+            request={JSON: serializers.RangeReturnSerializer},
             responses={
                 200: serializers.ReturnedSerializer,
                 409: _problem(_("It stays a gap."), _NOT_RETURNED),
@@ -289,7 +329,7 @@ def _describe_prefixes() -> None:
                 "next range on."
             ),
             parameters=[NODE, DatabaseQuery],
-            request=serializers.SetPrefixSerializer,
+            request={JSON: serializers.SetPrefixSerializer},
             responses={200: serializers.PrefixSerializer} | WITH_BODY,
             examples=[
                 _example("NorthServer", {"prefix": "NorthServer/"}),

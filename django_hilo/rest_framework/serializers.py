@@ -7,17 +7,11 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
-from django_hilo.identifiers import MAX_SERVER_PREFIX_LENGTH
-from django_hilo.models import (
-    HiLoDocument,
-    ServerPrefix,
-    validate_server_prefix,
-)
-from django_hilo.rest_framework.fields import CountField, NumberField
-
-EXACTNESS = _(
-    "Numbers above 2^53 are exact in ids only where a reader of JSON keeps numbers "
-    "as floating point, as JavaScript does."
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.rest_framework.fields import (
+    CountField,
+    NumberField,
+    ServerPrefixField,
 )
 
 
@@ -109,11 +103,7 @@ class PrefixSerializer(serializers.ModelSerializer[ServerPrefix]):
 class SetPrefixSerializer(serializers.Serializer[Any]):
     """The new server prefix of a node."""
 
-    prefix = serializers.CharField(
-        allow_blank=True,
-        trim_whitespace=False,
-        max_length=MAX_SERVER_PREFIX_LENGTH,
-        validators=[validate_server_prefix],
+    prefix = ServerPrefixField(
         help_text=_(
             "Empty, or ends in a character that is no digit: NorthServer/ gives "
             "orders/NorthServer/1. Holds from each process's next range on."

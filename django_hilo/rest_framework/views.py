@@ -49,11 +49,12 @@ class HiLoView(GenericAPIView[Any]):
     query: dict[str, Any] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the query, of those who may ask."""
+        """Check the query too, of those who may ask for what can be asked."""
         super().initial(request, *args, **kwargs)
-        query = self.query_class(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        self.query = query.validated_data
+        if request.method in self.allowed_methods:
+            query = self.query_class(data=request.query_params.dict())
+            query.is_valid(raise_exception=True)
+            self.query = query.validated_data
 
     def perform_authentication(self, request: Request) -> None:
         """Check the body's length first: the check of CSRF tokens reads forms."""
@@ -210,6 +211,13 @@ class Prefix(HiLoView):
 
     needs = {"PUT": CHANGE_PREFIXES}
     serializer_class = serializers.SetPrefixSerializer
+
+    def get_object(self) -> ServerPrefix:
+        """Return the prefix as it is, for DRF's answer to OPTIONS."""
+        tag = counters.node(self.kwargs["node_tag"])
+        using = self.database or home_of(DEFAULT_DB_ALIAS)
+        row = ServerPrefix.objects.using(using).filter(pk=tag).first()
+        return row or ServerPrefix(node_tag=tag)
 
     def put(self, request: Request, node_tag: str) -> Response:
         """Set the prefix; it holds from each process's next range on."""

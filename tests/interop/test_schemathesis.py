@@ -1,0 +1,89 @@
+"""schemathesis, which reads the schema, against the REST endpoints under gunicorn."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from django_hilo.models import HiLoDocument
+from django_hilo.reservation import reserve
+from tests.conftest import PROJECT, child_environment
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+EXAMPLES = os.environ.get("HILO_TEST_EXAMPLES", "20")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Serve the project, with the tests' databases, until the test ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "tests.interop.wsgi",
+         f"--bind=127.0.0.1:{port}", "--threads=4"],
+        cwd=PROJECT,
+        env={
+            **child_environment(), "DJANGO_SETTINGS_MODULE": "tests.interop.settings",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def wait_for(port: int) -> None:
+    give_up = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            assert time.monotonic() < give_up, "gunicorn does not answer"
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize("collections", ["any", "known"])
+def test_no_server_error_and_no_violation_of_the_schema(
+    address: str, tmp_path: Path, collections: str
+) -> None:
+    User.objects.create_superuser("boss", password="secret")
+    reserve("orders", 32)
+    file = tmp_path / "schema.yml"
+    call_command("spectacular", file=str(file), validate=True, fail_on_warn=True)
+    if collections == "known":  # few that are generated from a pattern are
+        schema = yaml.safe_load(file.read_text())
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                for parameter in operation["parameters"]:
+                    if parameter["name"] == "collection":
+                        parameter["schema"] = {"enum": ["orders", "OrderLines"]}
+        file.write_text(yaml.safe_dump(schema))
+    done = subprocess.run(
+        [Path(sys.executable).parent / "schemathesis", "run", file,
+         f"--url={address}", "--auth=boss:secret", "--checks=all",
+         f"--max-examples={EXAMPLES}", "--seed=1", "--generation-database=none"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 selected / 9 total" in done.stdout
+    assert HiLoDocument.objects.get(pk="orders/A").max > 32, "nothing was reserved"
