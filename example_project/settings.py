@@ -24,9 +24,13 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_hilo",
     "example_project.shop",
 ]
@@ -59,7 +63,36 @@ _url = os.environ.get("EXAMPLE_DATABASE_URL")
 DATABASES = {"default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-HILO = {"NODE_TAG": "A"}
+HILO = {
+    "NODE_TAG": "A",
+    # RavenDB's clients ask for the database "shop" at /raven/.
+    "RAVENDB_DATABASES": {"shop": "default"},
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.SessionAuthentication",
+        "rest_framework.authentication.BasicAuthentication",
+    ],
+    # Who is logged in may read, who has the model's permission may write.
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.DjangoModelPermissions"],
+    "DEFAULT_FILTER_BACKENDS": [
+        "rest_framework.filters.SearchFilter",
+        "rest_framework.filters.OrderingFilter",
+    ],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
+    "PAGE_SIZE": 50,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "django-hilo's shop",
+    "DESCRIPTION": "The shop's objects, and the counters that their ids come from.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    # Nothing is loaded from a CDN.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
 
 STATIC_URL = "static/"
 LANGUAGE_CODE = "en"

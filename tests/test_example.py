@@ -546,7 +546,11 @@ class TestDemo:
         titles = {path: title for _, path, _, _, title in visits}
         assert titles["/admin/"].startswith("Site administration")
         assert titles["/orders/?page=2"].startswith("Orders, page 2")
-        assert all(titles[path] for path in paths if "static" not in path)
+        assert titles["/api/docs/"] == "django-hilo's shop"
+        assert "/api/hilo/documents/" in paths
+        assert any(re.fullmatch(r"/api/orders/orders/\d+-A/lines/", p) for p in paths)
+        texts = {"/static/shop/shop.css", "/readme/", "/api/schema/"}
+        assert {path for path in paths if not titles[path]} == texts
         assert f"{len(visits)} pages, each answered with 200." in done.stdout
 
     def test_what_it_makes(self, example, done):
@@ -604,7 +608,8 @@ class TestDemo:
         )
 
         assert "GET /admin/login/ 200" in printed
-        assert "/orders/" not in printed
+        assert "GET /api/orders/ 403" in printed
+        assert "GET /orders/" not in printed
 
     @pytest.mark.parametrize("arguments", [[], ["-v0"]])
     def test_no_password_is_shown_where_nobody_can_use_it(self, example, arguments):
@@ -713,6 +718,42 @@ class TestPages:
             found = [m for m in re.findall(r"<[^>]*>", html) if unsafe in m]
             assert found == [], unsafe
 
+    def test_the_front_page_tells_what_the_counters_do(self, migrated, folder):
+        migrated.run("demo", folder, "-v0")
+        migrated.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41)")
+
+        printed = migrated.python(
+            "import re\n"
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from django.utils.html import strip_tags\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "html = client.get('/').content.decode()\n"
+            "for row in re.findall('<tr>.*?</tr>', html, re.DOTALL):\n"
+            "    print(' '.join(strip_tags(re.sub('</t[dh]', '|<', row)).split()))\n"
+            "print('hilodocument' in html)\n"
+            "client.force_login(User.objects.get())\n"
+            "html = client.get('/').content.decode()\n"
+            'for link in re.findall(\'href="([^"]*)"\', html):\n'
+            "    if link[0] == '/': print(client.get(link).status_code, link)\n"
+        )
+
+        lines = printed.splitlines()
+        orders = next(line for line in lines if line.startswith("orders|"))
+        assert re.fullmatch(
+            r"orders\| ?A\| ?order\| ?2\| ?1 to 2\| ?(now|.* ago)\| ?orders/3-A\|.*",
+            orders,
+        )
+        assert any(re.match(r"receipts\| ?41\|", line) for line in lines)
+        assert "False" in lines, "counters have no links where nobody is logged in"
+        links = lines[lines.index("False") + 1 :]
+        assert "200 /admin/django_hilo/hilodocument/orders_2FA/change/" in links
+        assert {"200 /api/docs/", "200 /api/schema/", "200 /readme/"} < set(links)
+        assert [link for link in links if not link.startswith("200")] in (
+            [],
+            ["404 /static/shop/shop.css"],
+        )
+
     def test_lists_are_in_order_and_cost_few_queries(self, example):
         example.run("demo", "-v0")
 
@@ -768,6 +809,32 @@ class TestAdmin:
 
         assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A"]
 
+    @pytest.mark.parametrize("name", ["customer", "order", "orderline", "invoice"])
+    def test_lists_are_in_order_of_numbers(self, example, name):
+        example.run("demo", "-v0")
+
+        printed = example.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from django.test.utils import setup_test_environment\n"
+            "from django_hilo.identifiers import parse\n"
+            "setup_test_environment()\n"
+            "client = Client()\n"
+            "client.force_login(User.objects.get())\n"
+            f"for query in ['', '?o=1', '?o=5']:\n"
+            f"    page = client.get('/admin/shop/{name}/' + query)\n"
+            "    rows = page.context['cl'].result_list\n"
+            "    keys = [parse(row.pk).number for row in rows]\n"
+            "    print(keys == sorted(keys), keys == sorted(keys, reverse=True))\n"
+        )
+
+        newest_first, first_column, fifth_column = printed.splitlines()
+        assert newest_first == "False True"
+        if name in ("customer", "order"):
+            assert fifth_column == "True False"
+        else:
+            assert first_column == "True False"
+
     def test_changelists_do_not_query_per_row(self, example):
         example.run("demo", "-v0")
 
@@ -785,6 +852,138 @@ class TestAdmin:
         )
 
         assert all(int(count) < 10 for count in printed.split())
+
+
+class TestApi:
+    """The shop's objects over REST, and what else the example serves to programs."""
+
+    CLIENT = (
+        "from django.contrib.auth.models import Permission, User\n"
+        "from rest_framework.test import APIClient\n"
+        "from example_project.shop.models import *\n"
+        "client = APIClient(headers={'host': '127.0.0.1'})\n"
+        "admin = User.objects.get()\n"
+    )
+
+    @pytest.fixture
+    def filled(self, example, folder):
+        example.run("demo", folder, "-v0")
+        return example
+
+    def test_an_order_from_its_birth_to_its_end(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "made = client.post('/api/orders/', {'number': 5, 'id': 'orders/99-A',\n"
+            "    'customer': 'customers/1-A', 'ordered_on': '2026-01-01'})\n"
+            "url = f'/api/orders/{made.json()[\"id\"]}/'\n"
+            "print(made.status_code, url)\n"
+            "print(client.patch(url, {'freight': '2.50'}).json()['freight'])\n"
+            "print(client.get(url + 'lines/').json())\n"
+            "print(client.delete(url).status_code, client.get(url).status_code)\n"
+        )
+
+        assert printed.splitlines() == [
+            "201 /api/orders/orders/3-A/",
+            "2.50",
+            "[]",
+            "204 404",
+        ]
+
+    def test_lines_and_invoices_of_an_order(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "lines = client.get('/api/orders/orders/1-A/lines/').json()\n"
+            "print([(line['id'], line['total']) for line in lines])\n"
+            "url = '/api/invoices/invoices/1-A$orders/1-A/'\n"
+            "print(client.get(url).json()['order'])\n"
+        )
+
+        assert printed.splitlines() == [
+            "[('OrderLines/1-A', '168.00'), ('OrderLines/2-A', '83.30')]",
+            "orders/1-A",
+        ]
+
+    def test_what_others_refer_to_stays(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "answer = client.delete('/api/customers/customers/1-A/')\n"
+            "print(answer.status_code, answer.json()['detail'])\n"
+        )
+
+        assert printed == "409 customers/1-A is in use by orders/1-A.\n"
+        assert filled.counts()["customers"] == 2
+
+    def test_lists_are_ordered_by_number(self, example):
+        example.run("demo", "-v0")
+
+        printed = example.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "for query in ['', '?ordering=-id__number', '?search=orders/7-A']:\n"
+            "    rows = client.get('/api/orders/' + query).json()['results']\n"
+            "    print(*[row['id'] for row in rows[:3]])\n"
+        )
+
+        assert printed.splitlines() == [
+            "orders/1-A orders/2-A orders/3-A",
+            "orders/200-A orders/199-A orders/198-A",
+            "orders/7-A",
+        ]
+
+    def test_who_may_read_and_write(self, filled):
+        printed = filled.python(
+            self.CLIENT + "url = '/api/products/products/1-A/'\n"
+            "def ask():\n"
+            "    patched = client.patch(url, {'name': 'Tea'})\n"
+            "    answers = client.get(url), patched, client.delete(url)\n"
+            "    print(*[answer.status_code for answer in answers])\n"
+            "ask()\n"
+            "user = User.objects.create_user('reader')\n"
+            "client.force_login(user)\n"
+            "ask()\n"
+            "change = Permission.objects.get(codename='change_product')\n"
+            "user.user_permissions.add(change)\n"
+            "client.force_login(User.objects.get(username='reader'))\n"
+            "ask()\n"
+        )
+
+        # 401 or 403 of anonymous callers depends on DRF's first authenticator.
+        assert printed.splitlines() == ["403 403 403", "200 403 403", "200 200 403"]
+
+    def test_the_schema_is_valid_and_has_no_warning(self, example):
+        example.run("spectacular", "--validate", "--fail-on-warn")
+
+    def test_the_documentation_loads_nothing_from_elsewhere(self, migrated):
+        html = migrated.python(
+            "from django.test import Client\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "print(client.get('/api/docs/').content.decode())"
+        )
+
+        loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
+        assert len(loaded) >= 4
+        assert all(url.startswith(("/", "?")) for url in loaded), loaded
+        assert not re.search(r"<script[^>]*>[^<]", html), "no script in the page"
+
+    def test_ids_for_other_programs(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "url = '/api/hilo/collections/orders/next-id/'\n"
+            "print(client.post(url, {'count': 2}).json()['ids'])\n"
+        )
+
+        assert printed == "['orders/3-A', 'orders/4-A']\n"
+
+    def test_ids_for_clients_of_ravendb(self, filled):
+        printed = filled.python(
+            self.CLIENT + "from example_project.shop.administrator import new_token\n"
+            "path = '/databases/shop/hilo/next?tag=orders&lastBatchSize=0'\n"
+            "path += '&lastRangeAt=&identityPartsSeparator=/&lastMax=0'\n"
+            "print(client.get('/raven' + path).status_code)\n"
+            "answer = client.get(f'/raven/{new_token()}' + path)\n"
+            "print(answer.status_code, answer.json()['Prefix'], answer.json()['Low'])\n"
+        )
+
+        assert printed.splitlines() == ["401", "201 orders/ 3"]
 
 
 class TestSettings:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
 
 
+class ByNumber(admin.ModelAdmin):
+    """A list with a column of ids that is ordered by their numbers, newest first."""
+
+    ordering = ("-id__number",)
+
+    @admin.display(description=_("id"), ordering="id__number")
+    def numbered_id(self, obj: models.Model) -> str:
+        """Return the id: a column of the field itself would be ordered as text."""
+        return str(obj.pk)
+
+
 @admin.register(Customer)
-class CustomerAdmin(admin.ModelAdmin):
-    list_display = ("code", "name", "city", "country", "id")
+class CustomerAdmin(ByNumber):
+    list_display = ("code", "name", "city", "country", "numbered_id")
     list_filter = ("country",)
     search_fields = ("code", "name", "contact", "id")
 
 
 @admin.register(Product)
-class ProductAdmin(admin.ModelAdmin):
-    list_display = ("number", "name", "unit_price", "discontinued", "id")
+class ProductAdmin(ByNumber):
+    list_display = ("number", "name", "unit_price", "discontinued", "numbered_id")
     list_filter = ("discontinued",)
     search_fields = ("=number", "name", "id")
 
@@ -28,8 +41,8 @@ class OrderLineInline(admin.TabularInline):
 
 
 @admin.register(Order)
-class OrderAdmin(admin.ModelAdmin):
-    list_display = ("number", "customer", "ordered_on", "shipped_on", "id")
+class OrderAdmin(ByNumber):
+    list_display = ("number", "customer", "ordered_on", "shipped_on", "numbered_id")
     list_select_related = ("customer",)
     date_hierarchy = "ordered_on"
     autocomplete_fields = ("customer",)
@@ -38,16 +51,20 @@ class OrderAdmin(admin.ModelAdmin):
 
 
 @admin.register(OrderLine)
-class OrderLineAdmin(admin.ModelAdmin):
-    list_display = ("id", "order", "product", "unit_price", "quantity", "discount")
+class OrderLineAdmin(ByNumber):
+    list_display = (
+        *("numbered_id", "order", "product", "unit_price", "quantity"),
+        "discount",
+    )
     list_select_related = ("order", "product")
-    autocomplete_fields = ("order", "product")
+    autocomplete_fields = ("product",)
+    raw_id_fields = ("order",)
     search_fields = ("=order__number", "product__name", "id")
 
 
 @admin.register(Invoice)
-class InvoiceAdmin(admin.ModelAdmin):
-    list_display = ("id", "order", "issued_on", "total")
+class InvoiceAdmin(ByNumber):
+    list_display = ("numbered_id", "order", "issued_on", "total")
     list_select_related = ("order",)
     date_hierarchy = "issued_on"
     autocomplete_fields = ("order",)

@@ -7,6 +7,7 @@ from example_project.shop import views
 app_name = "shop"
 urlpatterns = [
     path("", views.front, name="front"),
+    path("readme/", views.readme, name="readme"),
     path("customers/", views.customers, name="customers"),
     path("products/", views.products, name="products"),
     path("orders/", views.orders, name="orders"),

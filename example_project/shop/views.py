@@ -2,15 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Count, QuerySet
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import parse
-from django_hilo.models import HiLoDocument
+from django_hilo.models import GaplessCounter
+from example_project.shop.counters import counters
 from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
 
 ROWS_PER_PAGE = 25
@@ -18,16 +20,24 @@ ROWS_PER_PAGE = 25
 
 @require_safe
 def front(request: HttpRequest) -> HttpResponse:
-    """Show the counters and how many rows there are."""
+    """Show what the counters are doing and how many rows there are."""
     models = (Customer, Product, Order, OrderLine, Invoice)
     context = {
-        "counters": HiLoDocument.objects.annotate(newest_high=F("low") + F("size") - 1),
+        "counters": counters(),
+        "gapless_counters": GaplessCounter.objects.all(),
         "counts": [
             (model._meta.verbose_name_plural, model._default_manager.count())
             for model in models
         ],
     }
     return render(request, "shop/front.html", context)
+
+
+@require_safe
+def readme(request: HttpRequest) -> FileResponse:
+    """Show the project's README as it is."""
+    file = (settings.PROJECT / "README.md").open("rb")
+    return FileResponse(file, content_type="text/plain; charset=utf-8")
 
 
 @require_safe

@@ -44,6 +44,7 @@ class Browser:
         self._origin = origin
         # No proxy of the environment may stand between us and our own server.
         self._opener = build_opener(HTTPCookieProcessor(CookieJar()), ProxyHandler({}))
+        self._opener.addheaders = [("Accept", "text/html,*/*;q=0.8")]
 
     def get(self, path: str) -> Visit:
         """Request a page."""
@@ -69,7 +70,7 @@ def visit_all(
 ) -> Iterator[tuple[Visit, bool]]:
     """Visit every page, and say of each whether it answered as it should."""
     browser = Browser(origin)
-    for path in shop_pages():
+    for path in [*shop_pages(), reverse("shop:readme")]:
         yield _expecting(browser.get(path), path)
     login, index = reverse("admin:login"), reverse("admin:index")
     form = browser.get(login)
@@ -85,7 +86,7 @@ def visit_all(
         ),
         index,
     )
-    for path in admin_pages():
+    for path in [*admin_pages(), *api_pages()]:
         yield _expecting(browser.get(path), path)
 
 
@@ -105,6 +106,18 @@ def admin_pages() -> list[str]:
     for model in apps.get_models():
         if admin.site.is_registered(model):
             paths += _pages_of(model)
+    return paths
+
+
+def api_pages() -> list[str]:
+    """Return the paths of the API: its documentation, lists, an order, the counters."""
+    names = ["docs", "schema", "api-root", "django_hilo:documents"]
+    lists = [f"{name}-list" for name in ("customer", "product", "order", "invoice")]
+    paths = [reverse(name) for name in (*names, *lists)]
+    order = Order.objects.order_by("id__number").last()
+    if order is not None:
+        names = ["order-detail", "order-lines"]
+        paths += [reverse(name, args=[order.pk]) for name in names]
     return paths
 
 

@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from rich.console import Console
 
 from django_hilo.exceptions import HiLoError
-from example_project.shop.administrator import USERNAME, renew_administrator
+from example_project.shop.administrator import USERNAME, new_token, renew_administrator
 from example_project.shop.factories import made_up_graph
 from example_project.shop.graph import Graph, graph_of
 from example_project.shop.loading import Figures, load
@@ -79,12 +79,14 @@ class Command(BaseCommand):
             raise CommandError(f"{error}\nNothing was inserted.") from error
 
     def _serve(self, password: str, log: bool) -> None:
-        server = LocalServer(log=log)
+        server, token = LocalServer(log=log), new_token()
         # Whatever the verbosity: nobody could use the server without.
         self.stdout.write(f"The shop:  {server.url}/")
         self.stdout.write(f"The admin: {server.url}/admin/")
+        self.stdout.write(f"The API:   {server.url}/api/docs/")
         self.stdout.write(f"User:      {USERNAME}")
         self.stdout.write(f"Password:  {password}")
+        self.stdout.write(f"RavenDB:   {server.url}/raven/{token} is the database shop")
         self.stdout.write("Ctrl-C ends it.")
         self.stdout.flush()
         server.serve_until_interrupted()
