@@ -31,7 +31,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WIDTH, HEIGHT = 1280, 800
+WIDTH, HEIGHT = 1440, 900
 
 
 @pytest.fixture(scope="session")

@@ -16,3 +16,4 @@ MIDDLEWARE = [
     "tests.browser.policy.strict",
 ]
 STATIC_URL = "static/"
+TIME_ZONE = "UTC"
