@@ -730,7 +730,7 @@ class TestPages:
             "client = Client(headers={'host': '127.0.0.1'})\n"
             "html = client.get('/').content.decode()\n"
             "for row in re.findall('<tr>.*?</tr>', html, re.DOTALL):\n"
-            "    print(' '.join(strip_tags(re.sub('</t[dh]', '|<', row)).split()))\n"
+            "    print(' '.join(strip_tags(re.sub('</t[dh]>', '|', row)).split()))\n"
             "print('hilodocument' in html)\n"
             "client.force_login(User.objects.get())\n"
             "html = client.get('/').content.decode()\n"
