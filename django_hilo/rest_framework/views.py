@@ -51,7 +51,7 @@ class HiLoView(GenericAPIView[Any]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the query too, of those who may ask for what can be asked."""
         super().initial(request, *args, **kwargs)
-        if request.method in self.allowed_methods:
+        if request.query_params and request.method in self.allowed_methods:
             query = self.query_class(data=request.query_params.dict())
             query.is_valid(raise_exception=True)
             self.query = query.validated_data
