@@ -70,7 +70,8 @@ def state_of(document: HiLoDocument) -> str:
 
     Who confirms a change shows the mark of what they saw.
     """
-    return salted_hmac("django_hilo.steering", document.ticket).hexdigest()
+    mark = salted_hmac("django_hilo.steering", document.ticket, algorithm="sha256")
+    return mark.hexdigest()
 
 
 def create_counter(
