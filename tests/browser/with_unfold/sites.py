@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
 from unfold.admin import ModelAdmin
 from unfold.sites import UnfoldAdminSite
 
+from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
 from django_hilo.models import HiLoDocument, ServerPrefix
 
 unfold_site = UnfoldAdminSite(name="unfold")
