@@ -36,8 +36,8 @@ GOAL = 0.8
 def main() -> int:
     """Measure, print the figures, and return 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each half round")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each half round")
     parser.add_argument("--connections", type=int, default=4)
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import reprlib
-from typing import Any
+from typing import Any, NoReturn
 
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.utils import html
 
@@ -35,20 +35,18 @@ class WholeNumberField(serializers.IntegerField):
     In forms, where all is text, digits are.
     """
 
-    def __init__(self, *, min_value: int, max_value: int, **kwargs: Any) -> None:
-        bounds = {"least": min_value, "most": max_value}
-        asked = _("Give a whole number from %(least)d to %(most)d.") % bounds
-        wrong = _("Give a whole number from %(least)d to %(most)d, not {value}.")
-        super().__init__(
-            min_value=min_value,
-            max_value=max_value,
-            error_messages={
-                "required": asked,
-                "null": asked,
-                "invalid": wrong % bounds,
-            },
-            **kwargs,
-        )
+    default_error_messages = {
+        "required": _("Give a whole number from {min_value} to {max_value}."),
+        "null": _("Give a whole number from {min_value} to {max_value}."),
+        "invalid": _(
+            "Give a whole number from {min_value} to {max_value}, not {value}."
+        ),
+    }
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        """Raise ValidationError with a message that names the bounds."""
+        bounds = {"min_value": self.min_value, "max_value": self.max_value}
+        super().fail(key, **bounds, **kwargs)
 
     def get_value(self, dictionary: Any) -> Any:
         """Return the value as the body has it; of forms, digits as a number."""
@@ -57,12 +55,12 @@ class WholeNumberField(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         """Return a number within the bounds, else fail and name them."""
-        if isinstance(data, bool) or not isinstance(data, int):
-            self.fail("invalid", value=reprlib.repr(data))
         assert self.min_value is not None and self.max_value is not None
-        if not self.min_value <= data <= self.max_value:
+        is_number = isinstance(data, int) and not isinstance(data, bool)
+        if not is_number or not self.min_value <= data <= self.max_value:
             self.fail("invalid", value=reprlib.repr(data))
-        return data
+        number: int = data
+        return number
 
 
 class QueryNumberField(WholeNumberField):
