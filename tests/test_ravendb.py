@@ -14,6 +14,8 @@ from django.urls import include, path
 from django_hilo import reservation
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.ravendb.databases import server_tag_of
+from django_hilo.targets import Target
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -132,6 +134,9 @@ class TestNext:
     def test_the_server_tag_is_a_text_also_where_ids_hide_it(self, raven, settings):
         settings.HILO = {**settings.HILO, "SHOW_NODE_TAG": False}
         assert raven.taken()["ServerTag"] == "A"
+
+    def test_a_server_tag_for_counters_without_one(self):
+        assert server_tag_of(Target("numbers", "other", "")) == "B"
 
     def test_a_new_tag_makes_a_counter(self, raven):
         assert raven.numbers("BigTickets") == range(1, 33)

@@ -86,7 +86,7 @@ not_found = _opened(not_found)
 
 
 def _unstored(response: HttpResponse) -> HttpResponse:
-    # "no-store" keeps ETags off, "private" Django's own cache.
+    # "no-store" keeps ETags off, "private" the cache of Django's older releases.
     response["Cache-Control"] = "no-store, private"
     return response
 

@@ -94,7 +94,7 @@ def capacity_of(request: NextRange, now: datetime, least: int, most: int) -> int
 
     Within ``least`` to ``most`` in every case, where RavenDB believes any size.
     """
-    last_size = max(0, min(request.last_size, most))
+    last_size = min(request.last_size, most)
     if request.last_range_at is None:
         return max(least, last_size)
     seconds = (now - request.last_range_at).total_seconds()

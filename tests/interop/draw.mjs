@@ -1,17 +1,26 @@
-// The npm client as a program: a JSON object in argv says what to connect to; each line
-// on stdin is a task, each line on stdout its answer; the end of stdin closes the store.
+// The npm client as a program: each line on stdin is a task in JSON, each on stdout its
+// answer.
 import { createInterface } from "node:readline";
 import { DocumentStore } from "ravendb";
-
-const { url, database } = JSON.parse(process.argv[2]);
 
 class Order {}
 class Product {}
 
-const store = new DocumentStore(url, database);
-store.initialize();
+let store, database;
 
 const tasks = {
+    async open(site) {
+        database = site.database;
+        store = new DocumentStore(site.url, database);
+        store.initialize();
+    },
+
+    async close() {
+        const closed = new Promise((resolve) => store.once("executorsDisposed", resolve));
+        store.dispose();
+        await closed;
+    },
+
     // `count` ids, a hundred of them asked for at the same time.
     async draw({ count }) {
         const ids = [];
@@ -39,17 +48,13 @@ const tasks = {
     },
 };
 
-console.log(JSON.stringify("ready"));
 for await (const line of createInterface({ input: process.stdin })) {
     const { task, ...parameters } = JSON.parse(line);
     let answer;
     try {
-        answer = await tasks[task](parameters);
+        answer = (await tasks[task](parameters)) ?? null;
     } catch (error) {
         answer = { error: error.name, message: error.message };
     }
     console.log(JSON.stringify(answer));
 }
-const closed = new Promise((resolve) => store.once("executorsDisposed", resolve));
-store.dispose();
-await closed;

@@ -8,6 +8,8 @@ from typing import Any
 
 from ravendb import DocumentStore
 
+store: DocumentStore
+
 
 class Order:
     def __init__(self) -> None:
@@ -18,10 +20,15 @@ class Product(Order):
     pass
 
 
-arguments = json.loads(sys.argv[1])
-store = DocumentStore(arguments["url"], arguments["database"])
-store.conventions.disable_topology_cache = True  # it would be under the home folder
-store.initialize()
+def open_store(url: str, database: str) -> None:
+    global store
+    store = DocumentStore(url, database)
+    store.conventions.disable_topology_cache = True  # it would be in the home folder
+    store.initialize()
+
+
+def close_store() -> None:
+    store.close()
 
 
 def draw(count: int) -> list[str]:
@@ -41,12 +48,12 @@ def ways() -> dict[str, str | None]:
     }
 
 
-print(json.dumps("ready"), flush=True)
+TASKS = {"open": open_store, "close": close_store, "draw": draw, "ways": ways}
+
 for line in sys.stdin:
     task: dict[str, Any] = json.loads(line)
     try:
-        answer: object = {"draw": draw, "ways": ways}[task.pop("task")](**task)
+        answer: object = TASKS[task.pop("task")](**task)
     except Exception as error:
         answer = {"error": type(error).__name__, "message": str(error)}
     print(json.dumps(answer), flush=True)
-store.close()

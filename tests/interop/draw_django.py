@@ -9,10 +9,16 @@ import django
 
 django.setup()
 
-from django_hilo.generator import next_id  # noqa: E402
+from django_hilo.generator import next_id, return_ranges  # noqa: E402
 from tests.records.models import Order  # noqa: E402
 
-print(json.dumps("ready"), flush=True)
+
+def draw(count: int) -> list[str]:
+    return [next_id(Order) for _ in range(count)]
+
+
+TASKS = {"open": lambda **site: None, "draw": draw, "close": return_ranges}
+
 for line in sys.stdin:
-    ids = [next_id(Order) for _ in range(json.loads(line)["count"])]
-    print(json.dumps(ids), flush=True)
+    task = json.loads(line)
+    print(json.dumps(TASKS[task.pop("task")](**task)), flush=True)

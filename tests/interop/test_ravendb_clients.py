@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -108,31 +109,38 @@ def site(django_db_setup, tmp_path_factory) -> Iterator[Site]:
 class Program:
     """A client in a process of its own: a line in, a line out."""
 
-    def __init__(self, command: list[str], url: str, database: str = "shop") -> None:
-        self.process = subprocess.Popen(
-            [*command, json.dumps({"url": url, "database": database})],
-            cwd=HERE,
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, command: list[str], errors: Path) -> None:
+        self.errors = errors
+        with errors.open("a") as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=HERE,
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                text=True,
+            )
+        self.unread = 0
+        self.has_store = False
         self.watchdog = threading.Timer(LONGEST, self.process.kill)
         self.watchdog.start()
 
     def ask(self, task: str, **parameters: Any) -> None:
         assert self.process.stdin is not None
-        print(
-            json.dumps({"task": task, **parameters}),
-            file=self.process.stdin,
-            flush=True,
-        )
+        line = json.dumps({"task": task, **parameters})
+        print(line, file=self.process.stdin, flush=True)
+        self.unread += 1
 
     def answer(self) -> Any:
+        """Return the answer to what was asked last."""
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else pytest.fail(self.process.communicate()[1])
+        line = ""
+        while self.unread:
+            line = self.process.stdout.readline()
+            assert line, self.errors.read_text()
+            self.unread -= 1
+        return json.loads(line)
 
     def do(self, task: str, **parameters: Any) -> Any:
         self.ask(task, **parameters)
@@ -140,9 +148,14 @@ class Program:
 
     def close(self) -> None:
         """Close the client's store, which returns the unused end of its ranges."""
-        output, errors = self.process.communicate()
+        answer = self.do("close")
+        assert not isinstance(answer, dict), answer
+        self.has_store = False
+
+    def end(self) -> None:
         self.watchdog.cancel()
-        assert (self.process.returncode, output) == (0, ""), errors
+        self.process.kill()
+        self.process.communicate()
 
 
 COMMANDS = {
@@ -152,30 +165,46 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def idle(django_db_setup) -> Iterator[list[tuple[str, Program]]]:
+    """Programs that wait for work: to import the Python client takes seconds."""
+    waiting: list[tuple[str, Program]] = []
+    yield waiting
+    for _, program in waiting:
+        program.end()
+
+
 @pytest.fixture
-def start() -> Iterator[Callable[..., Program]]:
-    started: list[Program] = []
+def start(idle, tmp_path) -> Iterator[Callable[..., Program]]:
+    """Open a store in a process that has no other."""
+    working: list[tuple[str, Program]] = []
 
     def start(kind: str, url: str = "", database: str = "shop") -> Program:
-        if kind == "npm" and not shutil.which("node"):
-            require("node is missing")
-        if kind == "npm" and not (HERE / "node_modules" / "ravendb").exists():
-            require("The npm client is missing: npm install --prefix tests/interop")
-        if kind == "python":
-            try:
-                import ravendb  # noqa: F401
-            except ImportError:
-                require("The Python client is missing: pip install ravendb")
-        program = Program(COMMANDS[kind], url, database)
-        started.append(program)
-        assert program.answer() == "ready"
-        return program
+        require_client(kind)
+        found = next((entry for entry in idle if entry[0] == kind), None)
+        if found:
+            idle.remove(found)
+        else:
+            found = kind, Program(COMMANDS[kind], tmp_path / "errors")
+        working.append(found)
+        found[1].ask("open", url=url, database=database)
+        found[1].has_store = True
+        return found[1]
 
     yield start
-    for program in started:
-        program.watchdog.cancel()
-        program.process.kill()
-        program.process.communicate()
+    for _, program in working:
+        if program.has_store:
+            program.do("close")
+    idle += working
+
+
+def require_client(kind: str) -> None:
+    if kind == "npm" and not shutil.which("node"):
+        require("node is missing")
+    if kind == "npm" and not (HERE / "node_modules" / "ravendb").exists():
+        require("The npm client is missing: npm install --prefix tests/interop")
+    if kind == "python" and importlib.util.find_spec("ravendb") is None:
+        require("The Python client is missing: pip install ravendb")
 
 
 def preset(max: int) -> None:
@@ -290,9 +319,10 @@ def test_both_clients_and_django_at_the_same_time(site, start, capsys):
     """20,000 ids of one collection, in two halves, so that all are at it at once."""
     a_robot()
     user_url = f"http://robot:pa%3Ass%2Fword@{site.host}/raven"
-    kinds = ["python"] * 4 + ["npm"] * 3 + ["django"] * 3
-    urls = [user_url if turn < 2 else site.url for turn in range(len(kinds))]
+    kinds = ["python"] * 3 + ["npm"] * 3 + ["django"] * 4
+    urls = [user_url, *[site.url] * 9]
     programs = [start(kind, url) for kind, url in zip(kinds, urls, strict=True)]
+    assert [program.answer() for program in programs] == [None] * 10
     drawn: list[list[int]] = [[] for _ in programs]
 
     started = time.monotonic()
