@@ -56,7 +56,7 @@ class Number(models.Transform):
         lhs, params = compiler.compile(self.lhs)
         # A parameter, as backslashes in a literal depend on NO_BACKSLASH_ESCAPES.
         found = f"REGEXP_SUBSTR({lhs}, %s)"
-        return f"CAST(NULLIF({found}, '') AS SIGNED)", [*params, _MARIADB]
+        return f"CAST(NULLIF({found}, '') AS SIGNED)", (*params, _MARIADB)
 
 
 def register() -> None:
