@@ -11,6 +11,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +19,8 @@ from django_hilo import steering
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
 from django_hilo.tables import aliases_served_by, fields_of, fields_on
+
+_BREAK = mark_safe("<br>")
 
 
 class CounterColumns(admin.ModelAdmin):
@@ -78,14 +81,12 @@ class CounterColumns(admin.ModelAdmin):
         ]
         if not lines:
             return gettext("no model")
-        return format_html(
-            "<ul>{}</ul>", format_html_join("", "<li>{}</li>", ((x,) for x in lines))
-        )
+        return format_html_join(_BREAK, "{}", ((line,) for line in lines))
 
     @admin.display(description=_("highest id in the tables"))
     def highest_on_demand(self, document: HiLoDocument) -> Any:
         return format_html(
-            '<a href="?highest=1" class="viewlink">{}</a> {}',
+            '<a href="?highest=1" class="viewlink hilo-look-up">{}</a> {}',
             gettext("Look it up"),
             gettext("This reads the ids of all these tables."),
         )
@@ -103,6 +104,4 @@ class CounterColumns(admin.ModelAdmin):
             )
             for t in tables
         )
-        return format_html(
-            "<ul>{}</ul>", format_html_join("", "<li>{} ({}): {}</li>", lines)
-        )
+        return format_html_join(_BREAK, "{} ({}): {}", lines)

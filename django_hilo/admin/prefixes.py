@@ -54,6 +54,7 @@ class ServerPrefixAdmin(DatabasesAdmin):
     search_fields = ("node_tag", "prefix")
 
     class Media:
+        css = {"all": ["django_hilo/admin.css"]}
         js = ["django_hilo/server_prefix_preview.js"]
 
     @admin.display(description=_("node tag"), ordering="node_tag")
