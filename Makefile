@@ -37,10 +37,10 @@ browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1:
 
 .PHONY: interop
 interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's own clients draw ids, and fuzz the REST API.
-	$(BIN)/python -m pytest -q tests/interop
+	tests/on_each_database.sh $(BIN)/python -m pytest -q tests/interop
 
 tests/interop/node_modules: tests/interop/package.json
-	cd tests/interop && npm install --no-package-lock --silent
+	npm install --prefix tests/interop --silent --no-package-lock --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 .PHONY: bench

@@ -143,7 +143,9 @@ def return_range(
     """
 
     def is_newest(document: HiLoDocument) -> bool:
-        return bool(ticket) and compare_digest(ticket, document.ticket)
+        return bool(ticket) and compare_digest(
+            ticket.encode(errors="replace"), document.ticket.encode()
+        )
 
     return _return(collection, high, last, 0, is_newest, node_tag, using)
 

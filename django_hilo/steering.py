@@ -226,12 +226,10 @@ def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPr
 
     Raises ValidationError for what is outside the grammar.
     """
-    row = ServerPrefix.objects.using(using).filter(pk=node_tag).first()
-    old = row.prefix if row else None
-    row = row or ServerPrefix(node_tag=node_tag)
-    row.prefix = prefix
-    row.clean_fields()
-    row.save(using=using)
+    ServerPrefix(node_tag=node_tag, prefix=prefix).clean_fields()
+    rows = ServerPrefix.objects.using(using)
+    old = rows.filter(pk=node_tag).values_list("prefix", flat=True).first()
+    row, _ = rows.update_or_create(pk=node_tag, defaults={"prefix": prefix})
     tell_prefix(node_tag, old, prefix, using=using, user=user)
     return row
 

@@ -28,6 +28,12 @@ def row(collection: str = "orders") -> HiLoDocument:
     return HiLoDocument.objects.get(collection=collection, node_tag="A")
 
 
+def test_a_ticket_of_strange_letters_is_refused_too():
+    reserve("orders", 10)
+    with pytest.raises(RangeNotReturned):
+        return_range("orders", 10, 5, "tïcket\udc80")
+
+
 class TestReserve:
     def test_ranges_follow_each_other(self):
         first, second = reserve("orders", 10), reserve("Orders", 5)

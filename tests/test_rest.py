@@ -170,6 +170,14 @@ class TestDocuments:
         assert answer.status_code == 400
         assert names in answer.content.decode()
 
+    def test_pages_of_equal_rows_do_not_overlap(self, client):
+        for collection in ("b", "d", "a", "c"):
+            reserve(collection, 5)
+        with CaptureQueriesContext(connection) as queries:
+            client.get("/hilo/documents/", {"ordering": "max"})
+        (rows,) = [q["sql"] for q in queries if "ORDER BY" in q["sql"]]
+        assert rows.partition("ORDER BY")[2].count(",") == 1
+
     def test_a_page_that_is_not_there(self, client):
         assert client.get("/hilo/documents/", {"page": 2}).status_code == 404
 

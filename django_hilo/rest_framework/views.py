@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet
 from rest_framework import status
-from rest_framework.filters import OrderingFilter, SearchFilter
+from rest_framework.filters import SearchFilter
 from rest_framework.generics import GenericAPIView, ListAPIView
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -21,7 +21,7 @@ from django_hilo.identifiers import id_start
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework import bodies, counters, queries, serializers
 from django_hilo.rest_framework.errors import as_api_exception
-from django_hilo.rest_framework.filters import CounterFilter
+from django_hilo.rest_framework.filters import CounterFilter, CounterOrdering
 from django_hilo.rest_framework.pagination import CounterPagination
 from django_hilo.rest_framework.permissions import (
     CHANGE_DOCUMENTS,
@@ -106,7 +106,7 @@ class Documents(HiLoListView):
     model = HiLoDocument
     query_class = queries.DocumentsQuery
     serializer_class = serializers.DocumentSerializer
-    filter_backends = [CounterFilter, SearchFilter, OrderingFilter]
+    filter_backends = [CounterFilter, SearchFilter, CounterOrdering]
     search_fields = ["collection", "node_tag"]
     ordering_fields = queries.ORDERINGS
 
