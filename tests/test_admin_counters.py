@@ -195,6 +195,16 @@ def test_add_on_another_database(admin_client):
     assert not HiLoDocument.objects.exists()
 
 
+def test_a_home_that_is_not_the_default_database(admin_client, settings):
+    settings.HILO = {"DATABASE": "other", "NODE_TAG": {"other": "B"}}
+    data = {"collection": "orders", "node_tag": "B", "max": 9}
+    admin_client.post(LIST + "add/", data)
+    change(admin_client, 50, 9, LIST + "orders_2FB/")
+    assert read_max("orders", "other") == 50
+    assert "Raised Max from 9 to 50." in histories("orders/B")
+    assert not HiLoDocument.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [
