@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tests.settings import *  # noqa: F403
-from tests.settings import INSTALLED_APPS, MIDDLEWARE
+from tests.settings import INSTALLED_APPS, MIDDLEWARE, SPECTACULAR_SETTINGS
 
 INSTALLED_APPS = [
+    "django.contrib.humanize",
     "django.contrib.staticfiles",
+    "drf_spectacular_sidecar",
     *[app for app in INSTALLED_APPS if app != "tests.records"],
     "example_project.shop",
 ]
@@ -15,5 +17,11 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "tests.browser.policy.strict",
 ]
+ROOT_URLCONF = "example_project.urls"
 STATIC_URL = "static/"
 TIME_ZONE = "UTC"
+SPECTACULAR_SETTINGS = {
+    **SPECTACULAR_SETTINGS,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}

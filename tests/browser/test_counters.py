@@ -153,19 +153,17 @@ def test_who_draws_while_it_is_confirmed_is_noticed(shop, open_as, superuser, py
     assert counter("tickets/A").max == 532
 
 
-def test_a_counter_is_added_and_deleted(shop, open_as, superuser, picture):
+def test_a_counter_is_added_and_deleted(shop, open_as, superuser):
     page = open_as(superuser, LIST)
     page.get_by_role("link", name="Add HiLo document").click()
     page.locator("select[name=database]").select_option("default")
     page.locator("input[name=collection]").fill("Invoices-2027")
     page.locator("input[name=max]").fill("1024")
-    picture(page, "counter-add")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text("added successfully")
     assert next_ids("invoices-2027", 1) == ["invoices-2027/1025-A"]
     page.get_by_role("link", name="invoices-2027", exact=True).click()
     page.locator("a.deletelink").click()
-    picture(page, "counter-delete")
     page.locator("input[name=confirmed]").check()
     page.get_by_role("button", name="Yes, delete the counter").click()
     expect(page.locator(".messagelist")).to_contain_text("deleted successfully")
@@ -196,7 +194,6 @@ def test_a_block_is_reserved_once(shop, open_as, superuser, picture):
     page = open_as(superuser, LIST)
     run_action(page, "reserve_block", "orders")
     page.locator("input[name=size]").fill("1000")
-    picture(page, "counter-block")
     page.get_by_role("button", name="Reserve").click()
     expect(page.locator(".messagelist")).to_contain_text(
         "the block 201 to 1200 is yours, as ids orders/201-A to orders/1200-A"
