@@ -40,7 +40,8 @@ _PARTS = rf"(?:(?![1-9][0-9]*/|[1-9][0-9]*-[A-Z]{{1,4}}/){_SIGN}*/)*"
 ID_PATTERN = (
     rf"{_START}{_PARTS}(?:{_SIGN}*[^\s$|/0-9\x00-\x1f\x7f])?"
     r"[1-9][0-9]*(?:-[A-Z]{1,4})?"
-    rf"(?:\${_START}{_PARTS}{_SIGN}*[0-9]-?[A-Z]{{0,4}}|\$[^$/\x00]*)*"
+    # Told apart by the next slash: what can be read in two ways takes for ever.
+    rf"(?:\$(?=[^$/]*/){_START}{_PARTS}{_SIGN}*[0-9]-?[A-Z]{{0,4}}|\$[^$/\x00]*)*"
 )
 
 

@@ -89,6 +89,11 @@ class HiLoDocument(models.Model):
             kwargs["update_fields"] = {*kwargs["update_fields"], "ticket"}
         super().save(*args, **kwargs)
 
+    @property
+    def next_low(self) -> int:
+        """The number that the next range starts at, 2^63 where there is none left."""
+        return max(self.max, self.floor) + 1
+
     @staticmethod
     def key(collection: str, node_tag: str) -> str:
         """Return the primary key of a counter: ``orders/A``, ``orders/`` untagged."""

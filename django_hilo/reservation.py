@@ -24,7 +24,7 @@ from django_hilo.identifiers import (
 )
 from django_hilo.models import HiLoDocument
 from django_hilo.ranges import Range
-from django_hilo.signals import range_reserved, range_returned
+from django_hilo.signals import range_reserved, range_returned, tell
 
 logger = logging.getLogger("django_hilo")
 
@@ -121,7 +121,7 @@ def reserve_range(
 def announce(reservation: Reservation, using: str) -> Reservation:
     """Log a reservation, send `range_reserved`, and return it."""
     logger.debug("Reserved on %r: %s", using, reservation)
-    range_reserved.send_robust(HiLoDocument, using=using, reservation=reservation)
+    tell(range_reserved, HiLoDocument, using=using, reservation=reservation)
     return reservation
 
 
@@ -203,8 +203,13 @@ def _return(
         )
     change_counter(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
-    range_returned.send_robust(
-        HiLoDocument, using=using, collection=collection, node_tag=node_tag, last=last
+    tell(
+        range_returned,
+        HiLoDocument,
+        using=using,
+        collection=collection,
+        node_tag=node_tag,
+        last=last,
     )
     return last
 

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import Signal
+
+from django_hilo.exceptions import HiLoError
+
+_IN_ERROR = 3  # libpq's PQTRANS_INERROR, in psycopg 2 and 3
 
 # Sent after a range was reserved, with using and reservation (a Reservation). Receivers
 # run while the caller of save() waits; they may take ids themselves. Their errors are
@@ -17,3 +25,32 @@ range_returned = Signal()
 # prefix) or GaplessCounter (also collection; the last number). A transaction around the
 # request may still be open.
 counter_changed = Signal()
+
+
+def tell(signal: Signal, sender: type, **facts: Any) -> None:
+    """Send a signal to receivers whose errors are logged and stop nobody.
+
+    Raises `HiLoError` where a query of theirs that failed has doomed a transaction that
+    is open around it: it would silently undo what they were told of.
+    """
+    if not signal.has_listeners(sender):
+        return
+    sound = [c for c in connections.all(initialized_only=True) if not _is_doomed(c)]
+    signal.send_robust(sender, **facts)
+    doomed = ", ".join(repr(c.alias) for c in sound if _is_doomed(c))
+    if doomed:
+        raise HiLoError(
+            f"A receiver of a signal of django_hilo failed with an error of the "
+            f"database, and so doomed the transaction on {doomed}. Let it use "
+            f"transaction.atomic() or transaction.on_commit()."
+        )
+
+
+def _is_doomed(connection: BaseDatabaseWrapper) -> bool:
+    """Whether an open transaction can only roll back; no query, as a COPY may run."""
+    if not connection.in_atomic_block:
+        return False
+    # PostgreSQL's transactions fail as a whole, also where Django did not see it.
+    info = getattr(connection.connection, "info", None)
+    in_error = getattr(info, "transaction_status", None) == _IN_ERROR
+    return bool(connection.needs_rollback) or in_error

@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.db import connections
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_hilo import gapless, lending, pool, reservation
@@ -21,8 +23,8 @@ from django_hilo.identifiers import MAX_NUMBER, id_end, id_start
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.pool import CounterKey
 from django_hilo.reservation import Reservation
-from django_hilo.signals import counter_changed
-from django_hilo.tables import Highest, fields_of, highest_numbers
+from django_hilo.signals import counter_changed, tell
+from django_hilo.tables import Highest, fields_of, highest_numbers, homes
 from django_hilo.targets import Target
 
 
@@ -89,7 +91,8 @@ def create_counter(
 def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument:
     """Raise Max of a counter to ``number`` (up to 2^63-1), and return the new row.
 
-    Raises `CounterNotLowered` where Max is over it by now.
+    ``document.max`` is then what was found under the lock. Raises `CounterNotLowered`
+    where that is over ``number``.
     """
     return _raise(document, number, user, Change.RAISED)
 
@@ -111,6 +114,7 @@ def _raise(
         return {"max": number} if number > before or not row.ticket else {}
 
     written = _change(document, lift)
+    document.max = before
     if number > before or change is Change.CREATED:
         old = None if change is Change.CREATED else before
         _tell(written, change, old, number, user)
@@ -209,7 +213,8 @@ def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any)
 def take_gapless(collection: str, *, using: str, user: Any) -> int:
     """Take a gapless number, as `next_gapless_number`."""
     number = gapless.next_gapless_number(collection, using)
-    counter_changed.send_robust(
+    tell(
+        counter_changed,
         GaplessCounter,
         using=using,
         collection=collection.lower(),
@@ -224,14 +229,42 @@ def take_gapless(collection: str, *, using: str, user: Any) -> int:
 def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
     """Set the server prefix of a node; it holds from each process's next range on.
 
-    Raises ValidationError for what is outside the grammar.
+    Raises ValidationError for what is outside the grammar, and for the prefix of
+    another node where ids do not show their tags.
     """
-    ServerPrefix(node_tag=node_tag, prefix=prefix).clean_fields()
+    row = ServerPrefix(node_tag=node_tag, prefix=prefix)
+    row.clean_fields()
+    check_prefix_is_free(node_tag, prefix)
     rows = ServerPrefix.objects.using(using)
     old = rows.filter(pk=node_tag).values_list("prefix", flat=True).first()
-    row, _ = rows.update_or_create(pk=node_tag, defaults={"prefix": prefix})
+    # One statement: two that read first and write then would lock each other out.
+    names_key = connections[using].features.supports_update_conflicts_with_target
+    rows.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["node_tag"] if names_key else None,
+        update_fields=["prefix"],
+    )
+    row._state.db = using
     tell_prefix(node_tag, old, prefix, using=using, user=user)
     return row
+
+
+def check_prefix_is_free(node_tag: str, prefix: str) -> None:
+    """Raise ValidationError where ids of two nodes would look the same."""
+    if settings.SHOW_NODE_TAG:
+        return
+    for home in homes():
+        others = ServerPrefix.objects.using(home).exclude(pk=node_tag)
+        taken = others.filter(prefix=prefix).first()
+        if taken is not None:
+            raise ValidationError(
+                {
+                    "prefix": f"The node {taken.node_tag!r} has the prefix {prefix!r} "
+                    f"on {home!r}, and ids do not show the tag "
+                    f"(HILO['SHOW_NODE_TAG']): both would give the same ids."
+                }
+            )
 
 
 def tell_prefix(
@@ -239,7 +272,8 @@ def tell_prefix(
 ) -> None:
     """Send `counter_changed` for a server prefix; None: there was, or is, no row."""
     change = Change.SET if new is not None else Change.DELETED
-    counter_changed.send_robust(
+    tell(
+        counter_changed,
         ServerPrefix,
         using=using,
         node_tag=node_tag,
@@ -290,7 +324,8 @@ def _tell(
 def _tell_target(
     target: Target, change: Change, old: int | None, new: int | None, user: Any
 ) -> None:
-    counter_changed.send_robust(
+    tell(
+        counter_changed,
         HiLoDocument,
         using=target.using,
         collection=target.collection.lower(),

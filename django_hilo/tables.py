@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db import Error, connections, models, router, transaction
 
+from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.models import HiLoDocument
-from django_hilo.targets import CounterField, home_of, resolve
+from django_hilo.targets import CounterField, home_of, resolve, routed
 
 _CHUNK = 10_000
 
@@ -58,8 +60,16 @@ _index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 def fields_on(using: str) -> Iterator[Any]:
     """Yield the HiLo fields whose tables a database holds."""
     for field in counter_fields():
-        if router.allow_migrate_model(using, field.model):
+        if may_have_table(using, field.model):
             yield field
+
+
+def may_have_table(using: str, model: type[models.Model]) -> bool:
+    """Whether a model's rows are on a database: migrated, or sent there by a router."""
+    return bool(router.allow_migrate_model(using, model)) or using in (
+        routed(model, "db_for_write"),
+        routed(model, "db_for_read"),
+    )
 
 
 def aliases_served_by(home: str) -> list[str]:
@@ -70,7 +80,11 @@ def aliases_served_by(home: str) -> list[str]:
 def homes() -> list[str]:
     """Return the databases that may hold counters, the first alias first."""
     found = dict.fromkeys(home_of(alias) for alias in aliases())
-    return [home for home in found if router.allow_migrate_model(home, HiLoDocument)]
+    return [
+        home
+        for home in found
+        if home == settings.DATABASE or may_have_table(home, HiLoDocument)
+    ]
 
 
 def aliases() -> list[str]:
@@ -96,26 +110,33 @@ def highest_number(field: models.Field[Any, Any], using: str) -> int:
 def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
     """Look into every table, on every database, whose ids come from a counter.
 
-    ``home`` is the database that holds the counter. Ids without a tag count for the
-    node that makes ids on ``home`` now. Reads whole columns.
+    ``home`` is the database that holds the counter. Ids without a tag count for every
+    node: which one gave them cannot be seen. Reads whole columns.
     """
+    fields = fields_of(collection)
     found = []
     for using in aliases_served_by(home):
         for field in fields_on(using):
-            if field.collection_name.lower() != collection.lower():
+            if field not in fields:
                 continue
-            tags = {node_tag}
-            if node_tag == resolve(field, using).node_tag:
-                tags.add("")
             number, text, error = 0, "", ""
             try:
-                # A savepoint, so that a missing table does not end the caller's work.
-                with transaction.atomic(using=using):
-                    number, text = _highest(field, using, tags)
+                with _sparing(using):
+                    number, text = _highest(field, using, {"", node_tag})
             except Error as problem:
                 error = str(problem)
             found.append(Highest(field.model, using, number, text, error))
     return found
+
+
+def _sparing(using: str) -> AbstractContextManager[object]:
+    """Spare a caller's transaction the end that an error would put to it.
+
+    Without one no transaction is begun: on SQLite it may lock all writers out.
+    """
+    if connections[using].in_atomic_block:
+        return transaction.atomic(using=using)
+    return nullcontext()
 
 
 def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:

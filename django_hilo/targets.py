@@ -105,15 +105,23 @@ def _model_of(label: str) -> type[models.Model]:
 def home_of(using: str) -> str:
     """Return the home database, which holds the counters of rows saved to ``using``.
 
-    ``HILO["DATABASE"]``, or what a router answers for HiLoDocument, or ``using``. The
-    routers are asked one by one: ``db_for_write()`` turns their silence into "default".
+    ``HILO["DATABASE"]``, or what a router answers for HiLoDocument, or ``using``.
     """
     home = settings.DATABASE
     if home is not None:
         return home
+    return routed(HiLoDocument, "db_for_write") or using
+
+
+def routed(model: type[models.Model], method: str) -> str | None:
+    """Return what the routers answer for a model, None where all are silent.
+
+    They are asked one by one: Django turns their silence into "default". ``method`` is
+    "db_for_read" or "db_for_write".
+    """
     for database_router in router.routers:
-        answer = getattr(database_router, "db_for_write", None)
-        chosen = answer(HiLoDocument) if answer else None
+        answer = getattr(database_router, method, None)
+        chosen = answer(model) if answer else None
         if chosen:
             return str(chosen)
-    return using
+    return None

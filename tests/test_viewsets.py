@@ -198,7 +198,14 @@ def test_every_separator_and_no_other_sign():
 
 def test_a_long_text_that_is_no_id_is_refused_at_once():
     """The time is not measured: a pattern that backtracks would not end."""
-    for text in ("orders/" + "1/" * 5000, "o/1" + "$a/1" * 2000 + "/", "a" * 9999):
+    for text in (
+        "orders/" + "1/" * 5000,
+        "o/1" + "$a/1" * 2000 + "/",
+        "o/1" + "$a:1" * 2000 + "/x y/",
+        "o/1" + "$a:1-A" * 2000 + "/x y/",
+        "o/1" + "$a:1" * 2000 + "\0",
+        "a" * 9999,
+    ):
         assert not re.fullmatch(ID_PATTERN, text)
 
 

@@ -120,8 +120,7 @@ def _block_page(
         hidden=[("action", "reserve_block"), *selected],
         button=gettext("Reserve"),
         counters=[
-            {"counter": str(qualify(d)), "next": str(max(d.max, d.floor) + 1)}
-            for d in documents
+            {"counter": str(qualify(d)), "next": str(d.next_low)} for d in documents
         ],
     )
 

@@ -60,7 +60,7 @@ class CounterColumns(admin.ModelAdmin):
 
     @admin.display(description=_("next range"))
     def next_range(self, document: HiLoDocument) -> str:
-        low = max(document.max, document.floor) + 1
+        low = document.next_low
         if low > MAX_NUMBER:
             return gettext("none: this counter has reached 2^63-1")
         least = steering.target_of(document).capacities[0]

@@ -214,6 +214,7 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
             row = self._lower(request, obj, form)
         elif form.raises:
             row = steering.raise_max(obj, number, user=request.user)
+            form.initial["max"] = obj.max  # for the history
         else:
             return
         vars(obj).update(vars(qualify(row)))
@@ -222,10 +223,11 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
         number = form.cleaned_data["max"]
         posted = request.POST if form.is_confirmation else None
         question = confirmation_form(self, request, posted)
-        state = request.POST.get("state") or steering.state_of(document)
+        state = steering.state_of(document)
+        if form.is_confirmation and not form.refusal:
+            state = request.POST["state"]  # what the user saw
         if form.refusal:
             question.add_error(None, str(form.refusal))
-            state = steering.state_of(document)
         elif question.is_bound and question.is_valid():
             return steering.lower_max(document, number, state=state, user=request.user)
         hidden = [("max", number), ("initial-max", form.seen), ("state", state)]
@@ -275,7 +277,7 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
             return super().delete_view(request, object_id)  # says so
         question = confirmation_form(self, request, request.POST or None)
         state = request.POST.get("state", "")
-        if request.method == "POST" and question.is_valid():
+        if state and question.is_valid():
             try:
                 steering.delete_counter(document, state=state, user=request.user)
             except HiLoError as error:

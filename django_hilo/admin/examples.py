@@ -54,8 +54,8 @@ def examples(databases: list[str]) -> str:
         )
         by_tag = {"": Example.of(None, 1)}
         for counter in counters:
-            number = max(counter.max, counter.floor) + 1
-            by_tag.setdefault(counter.node_tag, Example.of(counter.collection, number))
+            example = Example.of(counter.collection, counter.next_low)
+            by_tag.setdefault(counter.node_tag, example)
         found[alias] = {
             tag: [id_start(e.collection, settings.SEPARATOR, ""), str(e.number)]
             for tag, e in by_tag.items()

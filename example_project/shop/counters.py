@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
 from django_hilo.steering import id_at
 from django_hilo.tables import fields_of
@@ -28,5 +29,5 @@ def counters() -> Iterator[Counter]:
             row,
             ", ".join(names),
             f"{row.low} to {row.newest_high}" if row.size else "",
-            id_at(row, row.max + 1),
+            id_at(row, row.next_low) if row.next_low <= MAX_NUMBER else "",
         )
