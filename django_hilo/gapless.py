@@ -21,7 +21,6 @@ from django_hilo.failures import Failure, classify
 from django_hilo.identifiers import MAX_NUMBER, check_collection
 from django_hilo.models import GaplessCounter
 
-
 # What MySQL counts where ON DUPLICATE KEY UPDATE changed a row.
 _ROWS_OF_AN_UPDATE = 2
 

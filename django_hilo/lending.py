@@ -44,7 +44,8 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
 def _target(collection: str, using: str | None) -> Target:
     check_collection(collection)  # no label, which resolve() would take too
     fields = fields_of(collection)
-    return resolve(fields[0] if fields else collection, using)
+    # Without a model nobody says how it is spelled: one counter, one spelling.
+    return resolve(fields[0] if fields else collection.lower(), using)
 
 
 def lend(
@@ -52,12 +53,14 @@ def lend(
     size: int,
     using: str | None = None,
     *,
+    needed: int | None = None,
     above: int = 0,
     issuer: str = "",
 ) -> Reservation:
     """Reserve ``size`` numbers for another program, as `reserve` does.
 
-    They start over ``above``, and over all that this process has seen.
+    They start over ``above``, and over all that this process has seen. Near 2^63-1
+    there may be fewer, but not than ``needed`` (``None``: all).
     """
     resolved = resolve(target, using)
     seen = pool.current().counter(resolved.key).seen
@@ -65,7 +68,7 @@ def lend(
         resolved.collection,
         size,
         node_tag=resolved.node_tag,
-        needed=size,
+        needed=size if needed is None else needed,
         above=max(above, seen),
         issuer=issuer,
         using=resolved.using,

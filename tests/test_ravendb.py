@@ -206,7 +206,7 @@ class TestLastMax:
         assert raven.numbers(lastMax=2**63 - 33)[-1] == 2**63 - 1
         response = raven.next(lastMax=2**63 - 1)
 
-        assert response.status_code == 500
+        assert response.status_code == 400
         assert "2^63-1" in response.json()["Error"]
         assert max_of() == 2**63 - 1
 

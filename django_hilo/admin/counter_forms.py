@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db import Error
 from django.utils.translation import gettext as _
 
 from django_hilo import steering
-from django_hilo.admin.databases import home_databases
+from django_hilo.admin.databases import home_databases, unreadable
 from django_hilo.exceptions import CounterNotLowered, HiLoError
 from django_hilo.models import HiLoDocument
 from django_hilo.tables import Highest
@@ -30,12 +31,19 @@ class AddCounterForm(CounterForm):
             self.add_error("max", str(self.refusal))
         if "collection" in cleaned and "node_tag" in cleaned:
             key = HiLoDocument.key(cleaned["collection"], cleaned["node_tag"])
-            if HiLoDocument.objects.using(self.database).filter(pk=key).exists():
-                self.add_error(
-                    "collection",
-                    _("The counter %(key)s exists on “%(database)s”. Change it there.")
-                    % {"key": key, "database": self.database},
-                )
+            try:
+                exists = HiLoDocument.objects.using(self.database).filter(pk=key)
+                if exists.exists():
+                    self.add_error(
+                        "collection",
+                        _(
+                            "The counter %(key)s exists on “%(database)s”. Change it "
+                            "there."
+                        )
+                        % {"key": key, "database": self.database},
+                    )
+            except Error as error:
+                self.add_error(None, unreadable(self.database, error))
         return cleaned
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.db import DEFAULT_DB_ALIAS, Error, models
+from django.db import DEFAULT_DB_ALIAS, DataError, Error, models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -50,6 +50,14 @@ def qualify(obj: Any) -> Any:
     if using != home_databases()[0] and ":" not in obj.pk:
         obj.pk = f"{using}:{obj.pk}"
     return obj
+
+
+def unreadable(alias: str, error: Exception) -> str:
+    """Return what is said of a database that gave an error."""
+    return gettext(
+        "The database “%(alias)s” gave an error: %(error)s. See that it runs and that "
+        "python manage.py migrate --database=%(alias)s was run."
+    ) % {"alias": alias, "error": error}
 
 
 class DatabaseFilter(admin.SimpleListFilter):
@@ -94,12 +102,12 @@ class DatabasesAdmin(admin.ModelAdmin):
     ) -> Any:
         alias, key = split(object_id)
         first, *others = home_databases()
-        if alias == first and ":" not in object_id:
-            return self.get_queryset(request).using(first).filter(pk=key).first()
-        if alias not in others:
+        if alias not in (others if ":" in object_id else [first]):
             return None
         try:
             found = self.get_queryset(request).using(alias).filter(pk=key).first()
+        except (DataError, ValueError):
+            return None  # no text that a key can be, such as one with NUL
         except Error as error:
             self._tell_unreadable(request, alias, error)
             return None
@@ -126,11 +134,16 @@ class DatabasesAdmin(admin.ModelAdmin):
                 request, {**self.database_line(asked), **(extra_context or {})}
             )
         except Error as error:
+            if self._is_readable(asked):
+                text = gettext("The list cannot be filtered so: %(error)s")
+                self.message_user(request, text % {"error": error}, messages.ERROR)
+                return self._to_list_of(asked)
+            self._tell_unreadable(request, asked, error)
             others = (name for name in names if name != asked)
             readable = next(filter(self._is_readable, others), None)
             if readable is None:
-                raise
-            self._tell_unreadable(request, asked, error)
+                index = reverse("admin:index", current_app=self.admin_site.name)
+                return HttpResponseRedirect(index)
             return self._to_list_of(readable)
 
     def database_line(self, alias: str) -> dict[str, Any]:
@@ -190,11 +203,7 @@ class DatabasesAdmin(admin.ModelAdmin):
     def _tell_unreadable(
         self, request: HttpRequest, alias: str, error: Exception
     ) -> None:
-        text = gettext(
-            "The database “%(alias)s” gave an error: %(error)s. See that it runs and "
-            "that python manage.py migrate --database=%(alias)s was run."
-        )
-        self.message_user(request, text % {"alias": alias, "error": error}, "error")
+        self.message_user(request, unreadable(alias, error), messages.ERROR)
 
     def _to_list_of(self, alias: str) -> HttpResponseRedirect:
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"

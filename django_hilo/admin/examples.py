@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from django.db import Error
 from django.db.models import F
 
 from django_hilo.conf import settings
@@ -41,6 +42,14 @@ def newest_first(counters: Any) -> Any:
     return counters.order_by(F("reserved_at").desc(nulls_last=True), "pk")
 
 
+def _counters(alias: str) -> list[HiLoDocument]:
+    counters = newest_first(HiLoDocument.objects.using(alias))
+    try:
+        return list(counters.only("collection", "node_tag", "max", "floor"))
+    except Error:
+        return []  # a database that is away spoils no page of the others
+
+
 def examples(databases: list[str]) -> str:
     """Return, as JSON, what stands before the prefix and the next number of each node.
 
@@ -49,11 +58,8 @@ def examples(databases: list[str]) -> str:
     """
     found = {}
     for alias in databases:
-        counters = newest_first(HiLoDocument.objects.using(alias)).only(
-            "collection", "node_tag", "max", "floor"
-        )
         by_tag = {"": Example.of(None, 1)}
-        for counter in counters:
+        for counter in _counters(alias):
             example = Example.of(counter.collection, counter.next_low)
             by_tag.setdefault(counter.node_tag, example)
         found[alias] = {

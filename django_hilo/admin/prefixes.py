@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.db import Error
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -21,6 +21,7 @@ from django_hilo.admin.databases import (
     home_databases,
     key_of,
     qualify,
+    unreadable,
 )
 from django_hilo.admin.examples import Example, examples, newest_first
 from django_hilo.conf import settings
@@ -38,11 +39,25 @@ class ServerPrefixForm(forms.ModelForm):
     def validate_unique(self) -> None:
         # Django would look into the first database only.
         tag = self.cleaned_data.get("node_tag")
-        rows = ServerPrefix.objects.using(self.database)
-        if self.instance._state.adding and tag and rows.filter(pk=tag).exists():
-            text = gettext("The node “%(tag)s” has a prefix on “%(database)s” already.")
-            known = {"tag": tag, "database": self.database}
-            self._update_errors(ValidationError({"node_tag": text % known}))  # type: ignore[attr-defined]
+        if not self.instance._state.adding or not tag:
+            return
+        rows = ServerPrefix.objects.using(self.database).filter(pk=tag)
+        try:
+            if rows.exists():
+                text = gettext(
+                    "The node “%(tag)s” has a prefix on “%(database)s” already."
+                )
+                known = {"tag": tag, "database": self.database}
+                self.add_error("node_tag", text % known)
+        except Error as error:
+            self.add_error(None, unreadable(self.database, error))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        tag = cleaned.get("node_tag") or key_of(self.instance)
+        if tag and "prefix" in cleaned:
+            steering.check_prefix_is_free(tag, cleaned["prefix"])
+        return cleaned
 
 
 class ServerPrefixAdmin(DatabasesAdmin):

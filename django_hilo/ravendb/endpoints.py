@@ -18,7 +18,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
-from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    CounterExhausted,
+    ReservationTimeout,
+)
 from django_hilo.ravendb.access import check_access
 from django_hilo.ravendb.protocol import Refusal, error_body
 
@@ -43,8 +47,10 @@ def endpoint(
         @sensitive_variables()
         @wraps(view)
         def answer(
-            request: HttpRequest, token: str | None = None, **names: Any
+            request: HttpRequest, token: str | None = None, **captured: Any
         ) -> HttpResponse:
+            # A site may have names of its own in the prefix, such as a tenant's.
+            names = {k: v for k, v in captured.items() if f"{{{k}}}" in route}
             try:
                 if request.method != method:
                     raise _wrong_method(method)
@@ -108,11 +114,15 @@ def _refusal(error: Exception, route: str) -> Refusal:
         logger.warning("RavenDB's %s was refused: %s", route, error)
         return Refusal(400, "System.ArgumentException", str(error))
     if isinstance(error, _BUSY):
+        # The text may tell of hosts and ports.
         logger.warning("RavenDB's %s failed: %s", route, error)
-        told = str(error) if isinstance(error, HiLoError) else "No database answers."
+        told = "The database is busy or away; try again."
         return Refusal(503, "System.TimeoutException", told)
+    if isinstance(error, CounterExhausted):
+        logger.warning("RavenDB's %s failed: %s", route, error)
+        return Refusal(400, "System.InvalidOperationException", str(error))
     logger.exception("RavenDB's %s failed", route)
-    told = str(error) if isinstance(error, HiLoError) else "See the server's log."
+    told = "The server cannot do it now; its log tells why."
     return Refusal(500, "System.InvalidOperationException", told)
 
 

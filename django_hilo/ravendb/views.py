@@ -30,7 +30,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     target = target_of(wanted.tag, database)
     size = protocol.capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
-    lent = lending.lend(target, size, above=above, issuer=ISSUER)
+    lent = lending.lend(target, size, needed=1, above=above, issuer=ISSUER)
     separator = wanted.separator or settings.SEPARATOR
     body = protocol.range_body(
         id_start(wanted.tag, separator, lent.server_prefix),

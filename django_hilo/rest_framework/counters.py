@@ -6,9 +6,11 @@ from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound
 
 from django_hilo import lending
+from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag
 from django_hilo.models import HiLoDocument
+from django_hilo.rest_framework.errors import Conflict
 from django_hilo.tables import fields_of
 from django_hilo.targets import Target, resolve
 
@@ -31,9 +33,18 @@ def lendable(collection: str, using: str | None) -> Target:
 def gapless(collection: str, using: str | None) -> Target:
     """Return the counter of a collection that also a gapless counter may know."""
     try:
-        return lending.known_gapless_target(collection, using)
+        target = lending.known_gapless_target(collection, using)
     except (LookupError, InvalidDocumentId) as error:
         raise NotFound(str(error)) from error
+    if not settings.SHOW_NODE_TAG and target.field is not None:
+        raise Conflict(
+            _(
+                "The ids of %(collection)s do not show the node tag, so a gapless one "
+                "would look like one of a range."
+            )
+            % {"collection": target.collection}
+        )
+    return target
 
 
 def stored(collection: str, node_tag: str, using: str | None) -> HiLoDocument:

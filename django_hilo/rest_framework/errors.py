@@ -6,7 +6,13 @@ import logging
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import OperationalError
+from django.db import (
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+)
 from django.utils.translation import gettext_lazy as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
@@ -43,6 +49,7 @@ class Unavailable(APIException):
     """The server must be mended first."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_detail = _("The server cannot do it now; its log tells why.")
     default_code = "unavailable"
 
 
@@ -54,23 +61,25 @@ class Busy(Unavailable):
     wait = 1
 
 
-_MEANINGS: dict[type[HiLoError], type[APIException]] = {
-    ReservationTimeout: Busy,
-    ConcurrencyError: Busy,
+_ABOUT_THE_COUNTER: dict[type[Exception], type[APIException]] = {
     CounterExhausted: Conflict,
     CounterNotLowered: Conflict,
     RangeNotReturned: NotReturned,
 }
+_BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
 
 
 def as_api_exception(error: Exception) -> Exception:
     """Return what DRF answers with, or the error itself where it knows it already."""
-    if isinstance(error, HiLoError):
-        # Others, as that of missing tables, tell of the server and not of the request.
-        return _MEANINGS.get(type(error), Unavailable)(str(error))
-    if isinstance(error, OperationalError):
+    meaning = _ABOUT_THE_COUNTER.get(type(error))
+    if meaning is not None:
+        return meaning(str(error))
+    if isinstance(error, (DataError, IntegrityError)):
+        return error
+    if isinstance(error, (HiLoError, Error)):
+        # Their texts tell of the server: hosts, ports, aliases. They are for its log.
         logger.warning("A request over REST failed: %s", error)
-        return Busy()
+        return Busy() if isinstance(error, _BUSY) else Unavailable()
     if isinstance(error, SuspiciousOperation):
         return ParseError(str(error))
     return error

@@ -121,12 +121,16 @@ class Document(HiLoView):
             return serializers.RaiseMaxSerializer
         return serializers.DocumentSerializer
 
-    def get(self, request: Request, collection: str, node_tag: str) -> Response:
+    def get(
+        self, request: Request, collection: str, node_tag: str, **names: Any
+    ) -> Response:
         """Show a counter."""
         row = counters.stored(collection, node_tag, self.database)
         return Response(serializers.DocumentSerializer(row).data)
 
-    def patch(self, request: Request, collection: str, node_tag: str) -> Response:
+    def patch(
+        self, request: Request, collection: str, node_tag: str, **names: Any
+    ) -> Response:
         """Raise Max."""
         number = self.sent()["max"]
         row = counters.stored(collection, node_tag, self.database)
@@ -144,7 +148,7 @@ class NextIds(HiLoView):
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.NextIdsSerializer
 
-    def post(self, request: Request, collection: str) -> Response:
+    def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Give the next ids."""
         count = self.sent()["count"]
         target = counters.lendable(collection, self.database)
@@ -167,7 +171,7 @@ class Ranges(HiLoView):
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.RangeSizeSerializer
 
-    def post(self, request: Request, collection: str) -> Response:
+    def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Reserve a range."""
         size = self.sent()["size"]
         target = counters.lendable(collection, self.database)
@@ -190,7 +194,7 @@ class RangeReturn(HiLoView):
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.RangeReturnSerializer
 
-    def post(self, request: Request, collection: str) -> Response:
+    def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take back the numbers over ``last``."""
         sent = self.sent()
         target = counters.lendable(collection, self.database)
@@ -219,7 +223,7 @@ class Prefix(HiLoView):
         row = ServerPrefix.objects.using(using).filter(pk=tag).first()
         return row or ServerPrefix(node_tag=tag)
 
-    def put(self, request: Request, node_tag: str) -> Response:
+    def put(self, request: Request, node_tag: str, **names: Any) -> Response:
         """Set the prefix; it holds from each process's next range on."""
         prefix = self.sent()["prefix"]
         tag = counters.node(node_tag)
@@ -237,7 +241,7 @@ class GaplessNext(HiLoView):
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.NothingSerializer
 
-    def post(self, request: Request, collection: str) -> Response:
+    def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take the next gapless number."""
         self.sent()
         target = counters.gapless(collection, self.database)
