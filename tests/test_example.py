@@ -1,4 +1,7 @@
-"""The example project, run as a user runs it: each test has its own database file."""
+"""The example project, run as a user runs it: each test has its own database file.
+
+What many tests start from is made once, by the commands, and copied for each test.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
@@ -19,6 +23,7 @@ import pytest
 
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
 from tests.databases import CHOSEN
+from tests.forks import Forks
 
 PROJECT = Path(__file__).resolve().parent.parent
 NORTHWIND = Path(
@@ -110,18 +115,41 @@ WRONG_ROWS = {
 }
 
 
+ENVIRONMENT = {
+    **os.environ,
+    "DJANGO_SETTINGS_MODULE": "example_project.settings",
+    "EXAMPLE_DATABASE_URL": "sqlite:///none.sqlite3",
+    "EXAMPLE_DEBUG": "",
+    "FORCE_COLOR": "1",
+}
+
+
 class Example:
     """The commands of one example project with a database of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forks: Forks) -> None:
         self.database = folder / "example.sqlite3"
+        self.printed = ""
+        self._forks = forks
         self.environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "example_project.settings",
+            **ENVIRONMENT,
             "EXAMPLE_DATABASE_URL": f"sqlite:///{self.database}",
-            "EXAMPLE_DEBUG": "",
-            "FORCE_COLOR": "1",
         }
+
+    def filled_by(self, *arguments: object) -> Example:
+        """Run a command and keep what it printed, also for the copies."""
+        self.printed = self.run(*arguments).stdout
+        return self
+
+    def copy(self, folder: Path) -> Example:
+        """Return an example of the same content, while no process uses this one."""
+        copied = Example(folder, self._forks)
+        copied.printed = self.printed
+        self.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        wal = self.database.with_name(f"{self.database.name}-wal")
+        assert not wal.exists(), "a process still uses the database"
+        shutil.copy(self.database, copied.database)
+        return copied
 
     def run(
         self, *arguments: object, expect: int = 0
@@ -140,7 +168,11 @@ class Example:
         return done
 
     def python(self, code: str) -> str:
-        code = f"import django; django.setup()\n{code}"
+        """Run code in a fork; what was changed in ``environment`` it does not see."""
+        return self._forks.run(code, self.database)
+
+    def python_anew(self, code: str) -> str:
+        """Run code in a process that has nothing of another one."""
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
             cwd=PROJECT,
@@ -168,21 +200,99 @@ class Example:
         }
 
 
-@pytest.fixture
-def example(tmp_path: Path) -> Example:
-    return Example(tmp_path)
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    forks = Forks(tmp_path_factory.mktemp("forks"), PROJECT, ENVIRONMENT)
+    yield forks
+    forks.close()
+
+
+@pytest.fixture(scope="session")
+def new_example(
+    tmp_path_factory: pytest.TempPathFactory, forks: Forks
+) -> Callable[[], Example]:
+    return lambda: Example(tmp_path_factory.mktemp("example"), forks)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_files(tmp_path_factory.mktemp("csv"))
+
+
+@pytest.fixture(scope="session")
+def migrated_once(new_example: Callable[[], Example]) -> Example:
+    return new_example().filled_by("migrate", "-v0")
+
+
+@pytest.fixture(scope="session")
+def imported_once(
+    new_example: Callable[[], Example], migrated_once: Example, files: Path
+) -> Example:
+    example = migrated_once.copy(new_example().database.parent)
+    return example.filled_by("import_northwind", files)
+
+
+@pytest.fixture(scope="session")
+def northwind_once(
+    new_example: Callable[[], Example], migrated_once: Example
+) -> Example:
+    example = migrated_once.copy(new_example().database.parent)
+    return example.filled_by("import_northwind", NORTHWIND)
+
+
+@pytest.fixture(scope="session")
+def made_up_once(new_example: Callable[[], Example]) -> Example:
+    return new_example().filled_by("demo")
+
+
+@pytest.fixture(scope="session")
+def filled_once(new_example: Callable[[], Example], files: Path) -> Example:
+    return new_example().filled_by("demo", files)
 
 
 @pytest.fixture
-def migrated(example: Example) -> Example:
-    example.run("migrate", "-v0")
-    return example
+def example(tmp_path: Path, forks: Forks) -> Example:
+    return Example(tmp_path, forks)
+
+
+@pytest.fixture
+def migrated(migrated_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate``."""
+    return migrated_once.copy(tmp_path)
+
+
+@pytest.fixture
+def imported(imported_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate`` and ``import_northwind`` of the files here."""
+    return imported_once.copy(tmp_path)
+
+
+@pytest.fixture
+def northwind(northwind_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate`` and ``import_northwind`` of Northwind's own files."""
+    return northwind_once.copy(tmp_path)
+
+
+@pytest.fixture
+def made_up(made_up_once: Example, tmp_path: Path) -> Example:
+    """After ``demo`` on nothing."""
+    return made_up_once.copy(tmp_path)
+
+
+@pytest.fixture
+def filled(filled_once: Example, tmp_path: Path) -> Example:
+    """After ``demo`` of the files here, on nothing."""
+    return filled_once.copy(tmp_path)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "csv"
     folder.mkdir()
+    return write_files(folder)
+
+
+def write_files(folder: Path) -> Path:
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -332,10 +442,10 @@ class TestReading:
 
 class TestImport:
     @with_northwind
-    def test_northwind(self, migrated):
-        printed = migrated.run("import_northwind", NORTHWIND).stdout
+    def test_northwind(self, northwind):
+        printed = northwind.printed
 
-        assert migrated.counts() == {
+        assert northwind.counts() == {
             "customers": 91,
             "products": 77,
             "orders": 830,
@@ -359,20 +469,18 @@ class TestImport:
         assert "\x1b" not in printed, "plain text without a terminal"
 
     @with_northwind
-    def test_the_relations_are_those_of_the_files(self, migrated):
-        migrated.run("import_northwind", NORTHWIND, "-v0")
-
-        found = migrated.sql(
+    def test_the_relations_are_those_of_the_files(self, northwind):
+        found = northwind.sql(
             "SELECT c.code, o.number, p.number, l.quantity, l.discount "
             "FROM shop_orderline l JOIN shop_order o ON o.id = l.order_id "
             "JOIN shop_customer c ON c.id = o.customer_id "
             "JOIN shop_product p ON p.id = l.product_id"
         )
-        northwind = read(NORTHWIND)
-        customers = {row.number: row.customer for row in northwind.orders}
+        files = read(NORTHWIND)
+        customers = {row.number: row.customer for row in files.orders}
         assert {(c, o, p, q, Decimal(str(d))) for c, o, p, q, d in found} == {
             (customers[row.order], row.order, row.product, row.quantity, row.discount)
-            for row in northwind.lines
+            for row in files.lines
         }
 
     def test_the_statements_in_the_table_are_those_that_were_sent(
@@ -450,18 +558,17 @@ class TestImport:
         )
         assert not any(migrated.counts().values())
 
-    def test_a_second_import_is_refused(self, migrated, folder):
-        migrated.run("import_northwind", folder)
-        before = migrated.counts()
+    def test_a_second_import_is_refused(self, imported, folder):
+        before = imported.counts()
+        assert before["lines"] == 3
 
-        done = migrated.run("import_northwind", folder, expect=1)
+        done = imported.run("import_northwind", folder, expect=1)
 
         assert "customer ALFKI and 5 more rows of these files" in done.stderr
         assert "Nothing was imported." in done.stderr
-        assert migrated.counts() == before
+        assert imported.counts() == before
 
-    def test_one_known_row_is_enough_to_refuse(self, migrated, folder):
-        migrated.run("import_northwind", folder)
+    def test_one_known_row_is_enough_to_refuse(self, imported, folder):
         for name, old, new in [
             ("customers.csv", "ALFKI", "NEWER"),
             ("orders.csv", "ALFKI", "NEWER"),
@@ -476,10 +583,10 @@ class TestImport:
         ]:
             edit(folder, name, old, new)
 
-        done = migrated.run("import_northwind", folder, expect=1)
+        done = imported.run("import_northwind", folder, expect=1)
 
         assert "product 2 and 1 more rows" in done.stderr
-        assert migrated.counts()["customers"] == 2
+        assert imported.counts()["customers"] == 2
 
     def test_without_tables(self, example, folder):
         done = example.run("import_northwind", folder, expect=1)
@@ -511,14 +618,10 @@ class TestImport:
 
 
 class TestDemo:
-    @pytest.fixture
-    def done(self, example: Example) -> subprocess.CompletedProcess[str]:
-        return example.run("demo")
-
-    def test_the_pages_it_requests(self, example, done):
+    def test_the_pages_it_requests(self, made_up):
         visits = re.findall(
             r"^(GET|POST) +http://127\.0\.0\.1:\d+(\S+)  (\d+)  (\d+) bytes  (.*)$",
-            done.stdout,
+            made_up.printed,
             re.MULTILINE,
         )
         paths = [path for _, path, *_ in visits]
@@ -551,55 +654,52 @@ class TestDemo:
         assert any(re.fullmatch(r"/api/orders/orders/\d+-A/lines/", p) for p in paths)
         texts = {"/static/shop/shop.css", "/readme/", "/api/schema/"}
         assert {path for path in paths if not titles[path]} == texts
-        assert f"{len(visits)} pages, each answered with 200." in done.stdout
+        assert f"{len(visits)} pages, each answered with 200." in made_up.printed
 
-    def test_what_it_makes(self, example, done):
-        counts = example.counts()
+    def test_what_it_makes(self, made_up):
+        counts = made_up.counts()
 
         assert counts["customers"] == 20
         assert counts["products"] == 30
         assert counts["orders"] == 200
         assert 200 <= counts["lines"] <= 1000
         assert 50 <= counts["invoices"] <= 200
-        table = table_of(done.stdout)
+        table = table_of(made_up.printed)
         assert table["Orders"][-2:] == ["orders/1-A", "orders/200-A"]
         assert re.fullmatch(r"invoices/1-A\$orders/\d+-A", table["Invoices"][-2])
         assert table["Total"][2] == "5", "reservations"
-        wrong = example.sql(
+        wrong = made_up.sql(
             "SELECT id FROM shop_invoice WHERE id NOT LIKE '%$' || order_id"
         )
         assert wrong == []
 
-    def test_twice_on_one_file(self, example, done):
-        password = example.sql("SELECT username, password FROM auth_user")
+    def test_twice_on_one_file(self, made_up):
+        password = made_up.sql("SELECT username, password FROM auth_user")
 
-        example.run("demo")
+        made_up.run("demo")
 
-        assert example.counts()["orders"] == 400
-        again = example.sql("SELECT username, password FROM auth_user")
+        assert made_up.counts()["orders"] == 400
+        again = made_up.sql("SELECT username, password FROM auth_user")
         assert (
             [name for name, _ in password] == [name for name, _ in again] == ["admin"]
         )
         assert password != again
 
-    def test_importing_after_the_demo(self, example, done, folder):
-        example.run("import_northwind", folder)
+    def test_importing_after_the_demo(self, made_up, folder):
+        made_up.run("import_northwind", folder)
 
-        assert example.counts()["customers"] == 22
+        assert made_up.counts()["customers"] == 22
 
-    def test_a_page_that_fails_is_told(self, example):
-        example.run("migrate", "-v0")
-        example.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
+    def test_a_page_that_fails_is_told(self, migrated):
+        migrated.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
 
-        done = example.run("demo", expect=1)
+        done = migrated.run("demo", expect=1)
 
         assert re.search(r"/admin/  500  .*WRONG", done.stdout)
         assert "pages did not answer as they should" in done.stderr
 
-    def test_a_login_page_is_not_the_page_that_was_asked_for(self, migrated, folder):
-        migrated.run("import_northwind", folder)
-
-        printed = migrated.python(
+    def test_a_login_page_is_not_the_page_that_was_asked_for(self, imported):
+        printed = imported.python(
             "from example_project.shop.server import LocalServer\n"
             "from example_project.shop.visits import visit_all\n"
             "with LocalServer(log=False).in_background() as url:\n"
@@ -611,39 +711,38 @@ class TestDemo:
         assert "GET /api/orders/ 403" in printed
         assert "GET /orders/" not in printed
 
-    @pytest.mark.parametrize("arguments", [[], ["-v0"]])
-    def test_no_password_is_shown_where_nobody_can_use_it(self, example, arguments):
-        done = example.run("demo", *arguments)
+    def test_no_password_is_shown_where_nobody_can_use_it(self, made_up):
+        assert made_up.printed
+        assert "assword" not in made_up.printed
 
-        assert "assword" not in done.stdout
-        assert bool(done.stdout) == (not arguments)
+    def test_quiet(self, example):
+        assert example.run("demo", "-v0").stdout == ""
+        assert example.counts()["orders"] == 200
 
 
 class TestDemoWithNorthwind:
-    def test_invoices_are_made_of_what_was_shipped(self, example, folder):
-        printed = example.run("demo", folder).stdout
-
-        (invoice,) = example.sql("SELECT id, total FROM shop_invoice")
+    def test_invoices_are_made_of_what_was_shipped(self, filled):
+        (invoice,) = filled.sql("SELECT id, total FROM shop_invoice")
         assert invoice[0] == "invoices/1-A$orders/1-A"
         assert Decimal(str(invoice[1])) == Decimal("283.68")  # 168 + 83.30 + 32.38
-        assert table_of(printed)["Total"][0] == "10"
+        assert table_of(filled.printed)["Total"][0] == "10"
 
-    def test_twice(self, example, folder):
-        example.run("demo", folder)
-        before = example.counts()
+    def test_twice(self, filled, folder):
+        before = filled.counts()
+        assert before["invoices"] == 1
 
-        printed = example.run("demo", folder).stdout
+        printed = filled.run("demo", folder).stdout
 
         assert "6 rows of" in printed
-        assert example.counts() == before
+        assert filled.counts() == before
         assert table_of(printed)["Order lines"][0] == "3"
 
-    def test_after_an_import_the_invoices_are_added(self, migrated, folder):
-        migrated.run("import_northwind", folder)
+    def test_after_an_import_the_invoices_are_added(self, imported, folder):
+        assert imported.counts()["invoices"] == 0
 
-        migrated.run("demo", folder)
+        imported.run("demo", folder)
 
-        assert migrated.counts()["invoices"] == 1
+        assert imported.counts()["invoices"] == 1
 
     def test_wrong_files(self, example, folder):
         edit(folder, "orders.csv", "BLONP", "XXXXX")
@@ -697,14 +796,11 @@ class TestTerminal:
 
 
 class TestPages:
-    def test_nothing_is_loaded_from_elsewhere_or_written_into_the_page(
-        self, migrated, folder
-    ):
-        migrated.run("demo", folder, "-v0")
-        migrated.sql("UPDATE shop_product SET name = '<script>alert(1)</script>'")
-        migrated.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
+    def test_nothing_is_loaded_from_elsewhere_or_written_into_the_page(self, filled):
+        filled.sql("UPDATE shop_product SET name = '<script>alert(1)</script>'")
+        filled.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
 
-        html = migrated.python(
+        html = filled.python(
             "from django.test import Client\n"
             "from example_project.shop.visits import shop_pages\n"
             "client = Client(headers={'host': '127.0.0.1'})\n"
@@ -718,11 +814,10 @@ class TestPages:
             found = [m for m in re.findall(r"<[^>]*>", html) if unsafe in m]
             assert found == [], unsafe
 
-    def test_the_front_page_tells_what_the_counters_do(self, migrated, folder):
-        migrated.run("demo", folder, "-v0")
-        migrated.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41)")
+    def test_the_front_page_tells_what_the_counters_do(self, filled):
+        filled.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41)")
 
-        printed = migrated.python(
+        printed = filled.python(
             "import re\n"
             "from django.contrib.auth.models import User\n"
             "from django.test import Client\n"
@@ -754,10 +849,8 @@ class TestPages:
             ["404 /static/shop/shop.css"],
         )
 
-    def test_lists_are_in_order_and_cost_few_queries(self, example):
-        example.run("demo", "-v0")
-
-        printed = example.python(
+    def test_lists_are_in_order_and_cost_few_queries(self, made_up):
+        printed = made_up.python(
             "from django.db import connection\n"
             "from django.test import Client\n"
             "from django.test.utils import CaptureQueriesContext\n"
@@ -786,10 +879,8 @@ class TestPages:
 
 
 class TestAdmin:
-    def test_an_order_with_lines_is_added_with_two_ids(self, migrated, folder):
-        migrated.run("demo", folder, "-v0")
-
-        printed = migrated.python(
+    def test_an_order_with_lines_is_added_with_two_ids(self, filled):
+        printed = filled.python(
             "from django.contrib.auth.models import User\n"
             "from django.test import Client\n"
             "from example_project.shop.models import Customer, Order, Product\n"
@@ -810,10 +901,8 @@ class TestAdmin:
         assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A"]
 
     @pytest.mark.parametrize("name", ["customer", "order", "orderline", "invoice"])
-    def test_lists_are_in_order_of_numbers(self, example, name):
-        example.run("demo", "-v0")
-
-        printed = example.python(
+    def test_lists_are_in_order_of_numbers(self, made_up, name):
+        printed = made_up.python(
             "from django.contrib.auth.models import User\n"
             "from django.test import Client\n"
             "from django.test.utils import setup_test_environment\n"
@@ -835,10 +924,8 @@ class TestAdmin:
         else:
             assert first_column == "True False"
 
-    def test_changelists_do_not_query_per_row(self, example):
-        example.run("demo", "-v0")
-
-        printed = example.python(
+    def test_changelists_do_not_query_per_row(self, made_up):
+        printed = made_up.python(
             "from django.contrib.auth.models import User\n"
             "from django.db import connection\n"
             "from django.test import Client\n"
@@ -864,11 +951,6 @@ class TestApi:
         "client = APIClient(headers={'host': '127.0.0.1'})\n"
         "admin = User.objects.get()\n"
     )
-
-    @pytest.fixture
-    def filled(self, example, folder):
-        example.run("demo", folder, "-v0")
-        return example
 
     def test_an_order_from_its_birth_to_its_end(self, filled):
         printed = filled.python(
@@ -913,10 +995,8 @@ class TestApi:
         assert printed == "409 customers/1-A is in use by orders/1-A.\n"
         assert filled.counts()["customers"] == 2
 
-    def test_lists_are_ordered_by_number(self, example):
-        example.run("demo", "-v0")
-
-        printed = example.python(
+    def test_lists_are_ordered_by_number(self, made_up):
+        printed = made_up.python(
             self.CLIENT + "client.force_login(admin)\n"
             "for query in ['', '?ordering=-id__number', '?search=orders/7-A']:\n"
             "    rows = client.get('/api/orders/' + query).json()['results']\n"
@@ -1025,7 +1105,7 @@ class TestSettings:
     def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
         code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"
         example.environment.pop("EXAMPLE_SECRET_KEY", None)
-        first, second = example.python(code), example.python(code)
+        first, second = example.python_anew(code), example.python_anew(code)
 
         assert first != second
         assert first.endswith(" False\n")
