@@ -22,7 +22,7 @@ demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with 
 
 .PHONY: test
 test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
-	tests/on_each_database.sh $(BIN)/python -m pytest -q
+	tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 .PHONY: stress
 stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).

@@ -19,7 +19,7 @@ Django $django, Python $version: FAILED, no such Python"; continue; }
     "$venv/bin/python" -m pip install -q --disable-pip-version-check \
         "Django==$django.*" -r "$venv/requirements.txt" || exit 1
     found=$("$venv/bin/python" -c 'import django, sys; print("Django", django.__version__ + ", Python", sys.version.split()[0])')
-    if tests/on_each_database.sh "$venv/bin/python" -m pytest -q; then
+    if tests/on_each_database.sh "$venv/bin/python" -m pytest -q -n auto --dist loadfile; then
         summary="$summary
 $found: passed"
     else

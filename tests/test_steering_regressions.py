@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from django_hilo import steering
 from django_hilo.admin.examples import examples
 from django_hilo.exceptions import CounterNotLowered, HiLoError
+from django_hilo.lending import known_target
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.reservation import reserve
 from django_hilo.signals import counter_changed, range_reserved
@@ -70,9 +71,7 @@ class TestReceivers:
 
     def test_a_doomed_transaction_is_told(self, bad_receiver):
         with pytest.raises(HiLoError, match="receiver"), transaction.atomic():
-            lent = steering.lend_range(
-                steering.lending.known_target("orders"), 5, user=None
-            )
+            lent = steering.lend_range(known_target("orders"), 5, user=None)
             pytest.fail(f"{lent} will be rolled back")
 
     def test_outside_a_transaction_it_stops_nobody(self, bad_receiver):
