@@ -1,9 +1,10 @@
-"""Requests per second of next-id, beside a DRF view that only returns a constant.
+"""Requests per second of next-id, beside DRF views that only return a constant.
 
     python -m benchmarks.next_id_over_http
 
-Both stand behind the same authentication (a token) and permission, of an account that
-has this permission only, and are asked by turns, under one gunicorn of two processes.
+The constant that counts stands behind the same authentication (a token) and permission,
+of an account that has this permission only; the other, open to everybody, shows what
+those cost. All are asked by turns, under one gunicorn of two processes.
 Uses ``HILO_TEST_POSTGRES`` (a URL), else SQLite.
 """
 
@@ -28,6 +29,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 PATHS = {
     "next-id": "/hilo/collections/orders/next-id/",
     "constant": "/constant/",
+    "open": "/open/",
 }
 BODY = b'{"count": 1}'
 GOAL = 0.8
@@ -52,7 +54,7 @@ def main() -> int:
 
 
 def measure(ask: Asker, n: int, seconds: float) -> dict[str, float]:
-    """Ask both, each first in every second round; return requests per second."""
+    """Ask all, in turned order in every second round; return requests per second."""
     order = sorted(PATHS, reverse=bool(n % 2))
     return {name: ask.for_seconds(PATHS[name], seconds) for name in order}
 

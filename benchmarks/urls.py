@@ -26,7 +26,15 @@ class Constant(APIView):
         return Response(answer, 201)
 
 
+class Open(Constant):
+    """The same for everybody."""
+
+    authentication_classes: ClassVar = []
+    permission_classes: ClassVar = []
+
+
 urlpatterns = [
     path("hilo/", include("django_hilo.rest_framework.urls")),
     path("constant/", Constant.as_view()),
+    path("open/", Open.as_view()),
 ]
