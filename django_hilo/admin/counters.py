@@ -33,7 +33,6 @@ from django_hilo.admin.databases import (
     home_databases,
     qualify,
 )
-from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered, HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
@@ -126,11 +125,6 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
             "used_by_tables",
             highest,
         ]
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        alias = self.chosen_database(request)
-        initial = {"database": alias, "node_tag": settings.node_tag(alias)}
-        return {**initial, **super().get_changeform_initial_data(request)}
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any

@@ -22,6 +22,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_hilo.conf import settings
 from django_hilo.tables import homes
 
 PARAMETER = "database"
@@ -96,6 +97,11 @@ class DatabasesAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).using(self.chosen_database(request))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        alias = self.chosen_database(request)
+        initial = {"database": alias, "node_tag": settings.node_tag(alias)}
+        return {**initial, **super().get_changeform_initial_data(request)}
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

@@ -108,11 +108,6 @@ class ServerPrefixAdmin(DatabasesAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return () if obj is None else ("database", "tag", "example")
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        alias = self.chosen_database(request)
-        initial = {"database": alias, "node_tag": settings.node_tag(alias)}
-        return {**initial, **super().get_changeform_initial_data(request)}
-
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
