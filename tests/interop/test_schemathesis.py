@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +15,8 @@ from django.core.management import call_command
 
 from django_hilo.models import HiLoDocument
 from django_hilo.reservation import reserve
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import child_environment
+from tests.servers import gunicorn
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -27,36 +26,12 @@ EXAMPLES = os.environ.get("HILO_TEST_EXAMPLES", "20")
 @pytest.fixture
 def address() -> Iterator[str]:
     """Serve the project, with the tests' databases, until the test ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "tests.interop.wsgi",
-         f"--bind=127.0.0.1:{port}", "--threads=4"],
-        cwd=PROJECT,
-        env={
-            **child_environment(), "DJANGO_SETTINGS_MODULE": "tests.interop.settings",
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        wait_for(port)
+    environment = {
+        **child_environment(),
+        "DJANGO_SETTINGS_MODULE": "tests.interop.settings",
+    }
+    with gunicorn("tests.interop.wsgi", environment) as port:
         yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def wait_for(port: int) -> None:
-    give_up = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            assert time.monotonic() < give_up, "gunicorn does not answer"
-            time.sleep(0.1)
 
 
 @pytest.mark.parametrize("collections", ["any", "known"])
