@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from django.db import connections
@@ -9,6 +10,20 @@ from django.dispatch import Signal
 from django_hilo.exceptions import HiLoError
 
 _IN_ERROR = 3  # libpq's PQTRANS_INERROR, in psycopg 2 and 3
+
+
+class Change(StrEnum):
+    """What was done, as `counter_changed` tells it."""
+
+    CREATED = "created"
+    RAISED = "raised"
+    LOWERED = "lowered"
+    DELETED = "deleted"
+    RESERVED = "reserved"
+    RETURNED = "returned"
+    TAKEN = "taken"
+    SET = "set"
+
 
 # Sent after a range was reserved, with using and reservation (a Reservation). Receivers
 # run while the caller of save() waits; they may take ids themselves. Their errors are
@@ -20,7 +35,7 @@ range_reserved = Signal()
 range_returned = Signal()
 
 # Sent after a user changed something over the admin or REST, with user, using, change
-# (a `steering.Change`), old and new (None: there was, or is, no row). The sender tells
+# (a `Change`), old and new (None: there was, or is, no row). The sender tells
 # what: HiLoDocument (also collection, node_tag; Max), ServerPrefix (also node_tag; the
 # prefix) or GaplessCounter (also collection; the last number). A transaction around the
 # request may still be open.

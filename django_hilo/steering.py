@@ -7,11 +7,8 @@ the user. It commits at once, inside a caller's transaction too, but for SQLite.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.db import connections
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_hilo import gapless, lending, pool, reservation
@@ -23,22 +20,9 @@ from django_hilo.identifiers import MAX_NUMBER, id_end, id_start
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.pool import CounterKey
 from django_hilo.reservation import Reservation
-from django_hilo.signals import counter_changed, tell
-from django_hilo.tables import Highest, fields_of, highest_numbers, homes
+from django_hilo.signals import Change, counter_changed, tell
+from django_hilo.tables import Highest, fields_of, highest_numbers
 from django_hilo.targets import Target
-
-
-class Change(StrEnum):
-    """What was done, as `counter_changed` tells it."""
-
-    CREATED = "created"
-    RAISED = "raised"
-    LOWERED = "lowered"
-    DELETED = "deleted"
-    RESERVED = "reserved"
-    RETURNED = "returned"
-    TAKEN = "taken"
-    SET = "set"
 
 
 def database_of(document: HiLoDocument) -> str:
@@ -224,64 +208,6 @@ def take_gapless(collection: str, *, using: str, user: Any) -> int:
         new=number,
     )
     return number
-
-
-def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
-    """Set the server prefix of a node; it holds from each process's next range on.
-
-    Raises ValidationError for what is outside the grammar, and for the prefix of
-    another node where ids do not show their tags.
-    """
-    row = ServerPrefix(node_tag=node_tag, prefix=prefix)
-    row.clean_fields()
-    check_prefix_is_free(node_tag, prefix)
-    rows = ServerPrefix.objects.using(using)
-    old = rows.filter(pk=node_tag).values_list("prefix", flat=True).first()
-    # One statement: two that read first and write then would lock each other out.
-    names_key = connections[using].features.supports_update_conflicts_with_target
-    rows.bulk_create(
-        [row],
-        update_conflicts=True,
-        unique_fields=["node_tag"] if names_key else None,
-        update_fields=["prefix"],
-    )
-    row._state.db = using
-    tell_prefix(node_tag, old, prefix, using=using, user=user)
-    return row
-
-
-def check_prefix_is_free(node_tag: str, prefix: str) -> None:
-    """Raise ValidationError where ids of two nodes would look the same."""
-    if settings.SHOW_NODE_TAG:
-        return
-    for home in homes():
-        others = ServerPrefix.objects.using(home).exclude(pk=node_tag)
-        taken = others.filter(prefix=prefix).first()
-        if taken is not None:
-            raise ValidationError(
-                {
-                    "prefix": f"The node {taken.node_tag!r} has the prefix {prefix!r} "
-                    f"on {home!r}, and ids do not show the tag "
-                    f"(HILO['SHOW_NODE_TAG']): both would give the same ids."
-                }
-            )
-
-
-def tell_prefix(
-    node_tag: str, old: str | None, new: str | None, *, using: str, user: Any
-) -> None:
-    """Send `counter_changed` for a server prefix; None: there was, or is, no row."""
-    change = Change.SET if new is not None else Change.DELETED
-    tell(
-        counter_changed,
-        ServerPrefix,
-        using=using,
-        node_tag=node_tag,
-        user=user,
-        change=change,
-        old=old,
-        new=new,
-    )
 
 
 def _check_max(number: int) -> None:

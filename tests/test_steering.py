@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from django_hilo import steering
+from django_hilo import prefixes, steering
 from django_hilo.exceptions import (
     CounterNotLowered,
     InvalidDocumentId,
@@ -13,8 +13,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.lending import known_target
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.reservation import reserve, return_range
-from django_hilo.signals import counter_changed
-from django_hilo.steering import Change
+from django_hilo.signals import Change, counter_changed
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -226,8 +225,8 @@ def test_an_id_is_shown_as_it_would_be_given(settings):
 
 
 def test_a_prefix_is_set_and_told(told):
-    steering.set_prefix("A", "North/", using="default", user="me")
-    steering.set_prefix("A", "", using="default", user="me")
+    prefixes.set_prefix("A", "North/", using="default", user="me")
+    prefixes.set_prefix("A", "", using="default", user="me")
     assert ServerPrefix.objects.get().prefix == ""
     assert told == [
         (Change.SET, None, "North/", "me"),

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from django_hilo import steering
+from django_hilo import prefixes, steering
 from django_hilo.admin.examples import examples
 from django_hilo.exceptions import CounterNotLowered, HiLoError
 from django_hilo.lending import known_target
@@ -138,7 +138,7 @@ class TestPrefixes:
         def put(_):
             barrier.wait()
             try:
-                steering.set_prefix("A", "North/", using="default", user=None)
+                prefixes.set_prefix("A", "North/", using="default", user=None)
             finally:
                 connections.close_all()
 
@@ -150,10 +150,10 @@ class TestPrefixes:
 
     def test_two_nodes_with_one_prefix_where_ids_hide_the_tag(self, settings):
         settings.HILO = {"SHOW_NODE_TAG": False}
-        steering.set_prefix("A", "North/", using="default", user=None)
-        steering.set_prefix("A", "North/", using="default", user=None)
+        prefixes.set_prefix("A", "North/", using="default", user=None)
+        prefixes.set_prefix("A", "North/", using="default", user=None)
         with pytest.raises(ValidationError, match="same ids"):
-            steering.set_prefix("B", "North/", using="other", user=None)
+            prefixes.set_prefix("B", "North/", using="other", user=None)
 
     def test_a_database_that_is_away_spoils_no_preview(self, monkeypatch):
         reserve("orders", 5)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from django_hilo import steering
+from django_hilo import prefixes, steering
 from django_hilo.conf import settings
 from django_hilo.generator import next_numbered_ids
 from django_hilo.identifiers import id_start
@@ -228,7 +228,7 @@ class Prefix(HiLoView):
         prefix = self.sent()["prefix"]
         tag = counters.node(node_tag)
         using = self.database or home_of(DEFAULT_DB_ALIAS)
-        row = steering.set_prefix(tag, prefix, using=using, user=request.user)
+        row = prefixes.set_prefix(tag, prefix, using=using, user=request.user)
         return Response(serializers.PrefixSerializer(row).data)
 
 
