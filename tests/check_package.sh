@@ -8,7 +8,9 @@ trap 'rm -rf "$folder"' EXIT
 
 "$1" -m zipfile -l dist/*.whl > "$folder/contents"
 for needed in django_hilo/py.typed django_hilo/migrations/0001_initial.py \
-    django_hilo/management/commands/hilo_raise_max.py licenses/LICENSE; do
+    django_hilo/management/commands/hilo_raise_max.py \
+    django_hilo/templates/admin/django_hilo/hilodocument/confirm.html \
+    django_hilo/static/django_hilo/server_prefix_preview.js licenses/LICENSE; do
     grep -q "$needed" "$folder/contents" || { echo "The wheel lacks $needed" >&2; exit 1; }
 done
 if grep -E '(^| )(tests|example_project|docs)/' "$folder/contents"; then
