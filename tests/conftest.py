@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.db import connections
 
 from django_hilo import pool
+from tests.emptying import emptying
 
 PROJECT = Path(__file__).parent.parent
 
@@ -52,3 +53,9 @@ def child_environment() -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "HILO_TEST_NAMES": json.dumps(names),
     }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def emptied_faster() -> Iterator[None]:
+    with emptying():
+        yield

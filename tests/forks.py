@@ -38,7 +38,7 @@ class Forks:
         self._process.stdin.flush()
         ended_with = self._process.stdout.readline().strip()
         assert ended_with, "The process that forks has ended."
-        assert ended_with == "0", self._errors.read_text()
+        assert ended_with == "0", f"{ended_with}: {self._errors.read_text()}"
         return self._output.read_text()
 
     def close(self) -> None:
