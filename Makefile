@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Which of the tested pairs `make matrix` runs: Django:Python.
 MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
+# On which databases `make matrix` runs them; empty: on all.
+DATABASES :=
 # Seconds of `make stress`, a database; empty: the full length.
 SECONDS_EACH :=
 # Set it to renew the pictures of the documentation.
@@ -49,7 +51,7 @@ bench: $(VENV)/test ## Measure ids over HTTP beside a view that returns a consta
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
-	tests/matrix.sh $(MATRIX)
+	DATABASES="$(DATABASES)" tests/matrix.sh $(MATRIX)
 
 .PHONY: lint
 lint: $(VENV)/lint ## Check style, types and migrations.

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Run a command with HILO_TEST_DATABASE=sqlite, and again for each server whose URL is
-# given: tests/on_each_database.sh COMMAND [arguments]
+# given: tests/on_each_database.sh COMMAND [arguments]; DATABASES may name fewer.
 set -u
 failed=0
 summary=
 
-for database in sqlite postgres mariadb; do
+for database in ${DATABASES:-sqlite postgres mariadb}; do
     case $database in
         sqlite) variable=PATH ;;
         postgres) variable=HILO_TEST_POSTGRES ;;
