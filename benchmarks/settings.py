@@ -28,6 +28,6 @@ REST_FRAMEWORK = {
 }
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "benchmarks.urls"
-SECRET_KEY = "benchmarks only"  # noqa: S105
+SECRET_KEY = "benchmarks only"  # noqa: S105 - no secret
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
