@@ -14,6 +14,7 @@ from typing import NamedTuple
 from django_hilo.exceptions import InvalidDocumentId
 
 MAX_NUMBER = 2**63 - 1
+MAX_WIDTH = len(str(MAX_NUMBER))
 MAX_COLLECTION_LENGTH = 100
 MAX_SERVER_PREFIX_LENGTH = 32
 
@@ -36,17 +37,21 @@ _BODY = re.compile(
 # may hold one other group only (django.contrib.admindocs, and so OpenAPI's paths).
 _START = r"[A-Za-z][A-Za-z0-9_-]*[!-#%-,./:-@\[-^`{}~]"
 _SIGN = r"[^\s$|/\x00-\x1f\x7f]"
-_PARTS = rf"(?:(?![1-9][0-9]*/|[1-9][0-9]*-[A-Z]{{1,4}}/){_SIGN}*/)*"
+_PARTS = rf"(?:(?!0*[1-9][0-9]*/|0*[1-9][0-9]*-[A-Z]{{1,4}}/){_SIGN}*/)*"
 ID_PATTERN = (
     rf"{_START}{_PARTS}(?:{_SIGN}*[^\s$|/0-9\x00-\x1f\x7f])?"
-    r"[1-9][0-9]*(?:-[A-Z]{1,4})?"
+    r"0*[1-9][0-9]*(?:-[A-Z]{1,4})?"
     # Told apart by the next slash: what can be read in two ways takes for ever.
     rf"(?:\$(?=[^$/]*/){_START}{_PARTS}{_SIGN}*[0-9]-?[A-Z]{{0,4}}|\$[^$/\x00]*)*"
 )
 
 
 class DocumentId(NamedTuple):
-    """The parts of an id; ``str()`` composes them and refuses what `parse` would."""
+    """The parts of an id; ``str()`` composes them and refuses what `parse` would.
+
+    ``width`` counts the digits of a number with leading zeros (``orders/0042``: 4, at
+    most 19); 0 where it has none.
+    """
 
     collection: str
     server_prefix: str
@@ -54,6 +59,7 @@ class DocumentId(NamedTuple):
     node_tag: str = ""
     anchor: str | None = None
     separator: str = "/"
+    width: int = 0
 
     def __str__(self) -> str:
         check_collection(self.collection)
@@ -62,7 +68,7 @@ class DocumentId(NamedTuple):
         check_number(self.number)
         check_node_tag(self.node_tag)
         text = id_start(self.collection, self.separator, self.server_prefix)
-        text += str(self.number) + id_end(self.node_tag)
+        text += check_digits(self.number, self.width) + id_end(self.node_tag)
         return text if self.anchor is None else f"{text}${check_anchor(self.anchor)}"
 
 
@@ -89,13 +95,10 @@ def parse(text: str) -> DocumentId:
             f"number are needed, as in {collection}/33-A."
         )
     digits = body["number"]
-    if digits.startswith("0"):
+    if len(digits) > MAX_WIDTH:
         raise InvalidDocumentId(
-            f"{text!r} is no id: its number starts with 0; numbers start at 1 and have "
-            f"no leading zeros."
+            f"{text!r} is no id: its number is over {MAX_WIDTH} digits."
         )
-    if len(digits) > len(str(MAX_NUMBER)):
-        raise InvalidDocumentId(f"{text!r} is no id: its number is over {MAX_NUMBER}.")
     result = DocumentId(
         collection,
         body["server_prefix"],
@@ -103,12 +106,21 @@ def parse(text: str) -> DocumentId:
         body["node_tag"] or "",
         anchor if dollar else None,
         separator,
+        len(digits) if digits.startswith("0") else 0,
     )
     try:
         str(result)
     except InvalidDocumentId as error:
         raise InvalidDocumentId(f"{text!r} is no id: {error}") from None
     return result
+
+
+def anchor_in(text: str) -> str | None:
+    """Return what follows the first ``$`` that is not the first character, else None.
+
+    The anchor of an id as of any other text: RavenDB's ids may be anything.
+    """
+    return text.partition("$")[2] or None if text.find("$") > 0 else None
 
 
 def id_start(collection: str, separator: str, server_prefix: str) -> str:
@@ -170,6 +182,17 @@ def check_number(number: int) -> int:
             f"The number {number} must be from 1 to {MAX_NUMBER} (2^63-1)."
         )
     return number
+
+
+def check_digits(number: int, width: int = 0) -> str:
+    """Return a checked number's digits, with zeros before them up to ``width``."""
+    digits = str(check_number(number))
+    if width and not len(digits) < width <= MAX_WIDTH:
+        raise InvalidDocumentId(
+            f"The width {width!r} must be 0, or the digits of a number with leading "
+            f"zeros: more than the {len(digits)} of {number}, up to {MAX_WIDTH}."
+        )
+    return digits.zfill(width)
 
 
 def check_node_tag(node_tag: str) -> str:

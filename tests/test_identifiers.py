@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.identifiers import MAX_NUMBER, SEPARATORS, DocumentId, parse
+from django_hilo.identifiers import MAX_NUMBER, SEPARATORS, DocumentId, anchor_in, parse
 
 collections = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,20}", fullmatch=True)
 node_tags = st.from_regex(r"([A-Z]{1,4})?", fullmatch=True)
@@ -21,15 +21,25 @@ anchors = st.one_of(
     st.text(st.characters(exclude_characters="\x00"), min_size=1),
     st.sampled_from(["orders/33-A", "$", "a$b", "\n", "x-A"]),
 )
-document_ids = st.builds(
-    DocumentId,
-    collections,
-    server_prefixes,
-    st.integers(1, MAX_NUMBER),
-    node_tags,
-    anchors,
-    st.sampled_from(sorted(SEPARATORS)),
-)
+
+
+@st.composite
+def _document_ids(draw: st.DrawFn) -> DocumentId:
+    number = draw(st.integers(1, MAX_NUMBER))
+    digits = len(str(number))
+    widths = st.integers(digits + 1, 19) if digits < 19 else st.nothing()
+    return DocumentId(
+        draw(collections),
+        draw(server_prefixes),
+        number,
+        draw(node_tags),
+        draw(anchors),
+        draw(st.sampled_from(sorted(SEPARATORS))),
+        draw(st.just(0) | widths),
+    )
+
+
+document_ids = _document_ids()
 
 
 @given(document_ids)
@@ -46,6 +56,9 @@ def test_parts_survive_the_text(document_id):
 @example("orders/33-A")
 @example("orders/9223372036854775808")
 @example("orders/033-A")
+@example("orders/0000000000000000033-A")
+@example("orders/00000000000000000033-A")
+@example("orders/0-A")
 @example("orders/٣")
 @example("orders/x3y/4-ABCDE")
 def test_a_text_survives_the_parts_or_is_refused(text):
@@ -60,15 +73,20 @@ def test_a_text_survives_the_parts_or_is_refused(text):
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("orders/33-A", ("orders", "", 33, "A", None, "/")),
-        ("orders/NorthServer/1", ("orders", "NorthServer/", 1, "", None, "/")),
-        ("orders/NorthServer/1-A", ("orders", "NorthServer/", 1, "A", None, "/")),
-        ("users/4,1", ("users", "4,", 1, "", None, "/")),
-        ("invoices/7-A$orders/33-A", ("invoices", "", 7, "A", "orders/33-A", "/")),
-        ("a/1$x$y", ("a", "", 1, "", "x$y", "/")),
-        ("OrderLines:9", ("OrderLines", "", 9, "", None, ":")),
-        ("order-lines_2/5-EU", ("order-lines_2", "", 5, "EU", None, "/")),
-        (f"a/{MAX_NUMBER}", ("a", "", MAX_NUMBER, "", None, "/")),
+        ("orders/33-A", ("orders", "", 33, "A", None, "/", 0)),
+        ("orders/NorthServer/1", ("orders", "NorthServer/", 1, "", None, "/", 0)),
+        ("orders/NorthServer/1-A", ("orders", "NorthServer/", 1, "A", None, "/", 0)),
+        ("users/4,1", ("users", "4,", 1, "", None, "/", 0)),
+        ("invoices/7-A$orders/33-A", ("invoices", "", 7, "A", "orders/33-A", "/", 0)),
+        ("a/1$x$y", ("a", "", 1, "", "x$y", "/", 0)),
+        ("OrderLines:9", ("OrderLines", "", 9, "", None, ":", 0)),
+        ("order-lines_2/5-EU", ("order-lines_2", "", 5, "EU", None, "/", 0)),
+        (f"a/{MAX_NUMBER}", ("a", "", MAX_NUMBER, "", None, "/", 0)),
+        ("orders/007", ("orders", "", 7, "", None, "/", 3)),
+        (
+            "orders/0000000000000000042-A$x",
+            ("orders", "", 42, "A", "x", "/", 19),
+        ),
     ],
 )
 def test_examples(text, parts):
@@ -88,8 +106,9 @@ def test_examples(text, parts):
         ("orders/1-a", "a separator and a number"),
         ("orders/1-ABCDE", "a separator and a number"),
         ("orders/1-A ", "a separator and a number"),
-        ("orders/0", "starts with 0"),
-        ("orders/007", "starts with 0"),
+        ("orders/0", "must be from 1 to"),
+        ("orders/000", "must be from 1 to"),
+        ("orders/" + "0" * 19 + "1", "is over"),
         (f"orders/{MAX_NUMBER + 1}", "must be from 1 to"),
         ("orders/" + "9" * 5000, "is over"),
         ("orders/1$", "anchor '' must be"),
@@ -124,11 +143,28 @@ def test_what_is_no_id_is_refused_with_the_reason(text, reason):
         (("orders", "", 1, "A", None, "_"), "separator '_'"),
         (("orders", "", 1, "A", None, "//"), "separator '//'"),
         (("orders", "", 1, "A", None, ""), "separator ''"),
+        (("orders", "", 42, "A", None, "/", 1), "width 1 must be 0"),
+        (("orders", "", 42, "A", None, "/", 2), "more than the 2 of 42"),
+        (("orders", "", 42, "A", None, "/", 20), "up to 19"),
     ],
 )
 def test_parts_outside_the_grammar_compose_to_nothing(parts, reason):
     with pytest.raises(InvalidDocumentId, match=re.escape(reason)):
         str(DocumentId(*parts))
+
+
+@given(document_ids)
+def test_the_anchor_of_an_id_is_that_of_its_text(document_id):
+    assert anchor_in(str(document_id)) == document_id.anchor
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor"),
+    [("a$b$c", "b$c"), ("$foo", None), ("$foo$x", None), ("x$$foo", "$foo")]
+    + [("abc$", None), ("", None), ("$", None), ("Sales 2026$orders/1", "orders/1")],
+)
+def test_the_anchor_of_any_text(text, anchor):
+    assert anchor_in(text) == anchor
 
 
 def test_an_invalid_id_is_a_value_error():
