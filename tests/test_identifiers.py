@@ -160,8 +160,16 @@ def test_the_anchor_of_an_id_is_that_of_its_text(document_id):
 
 @pytest.mark.parametrize(
     ("text", "anchor"),
-    [("a$b$c", "b$c"), ("$foo", None), ("$foo$x", None), ("x$$foo", "$foo")]
-    + [("abc$", None), ("", None), ("$", None), ("Sales 2026$orders/1", "orders/1")],
+    [
+        ("a$b$c", "b$c"),
+        ("$foo", None),
+        ("$foo$x", None),
+        ("x$$foo", "$foo"),
+        ("abc$", None),
+        ("", None),
+        ("$", None),
+        ("Sales 2026$orders/1", "orders/1"),
+    ],
 )
 def test_the_anchor_of_any_text(text, anchor):
     assert anchor_in(text) == anchor
