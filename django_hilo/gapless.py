@@ -16,29 +16,96 @@ from django.db import (
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
-from django_hilo.exceptions import CounterExhausted, ReservationTimeout
+from django_hilo.exceptions import (
+    CounterExhausted,
+    InvalidDocumentId,
+    ReservationTimeout,
+)
 from django_hilo.failures import Failure, classify
 from django_hilo.identifiers import MAX_NUMBER, check_collection
 from django_hilo.models import GaplessCounter
+
+# With more at once, MySQL's answer could not tell a first call from one without room.
+_MOST_AT_ONCE = MAX_NUMBER // 2
 
 # What MySQL counts where ON DUPLICATE KEY UPDATE changed a row.
 _ROWS_OF_AN_UPDATE = 2
 
 
 def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
-    """Return the next gapless number of a collection on the database ``using``.
+    """Return the next gapless number of a collection, as `next_gapless_numbers`."""
+    return next_gapless_numbers(collection, 1, using)[0]
+
+
+def next_gapless_numbers(
+    collection: str, n: int, using: str = DEFAULT_DB_ALIAS
+) -> range:
+    """Return the next ``n`` (1 to 2^62-1) gapless numbers of a collection on ``using``.
 
     The counter stays locked until the caller's transaction ends, and a rollback gives
-    the number back: so there are no gaps, and one writer at a time. Numbers start at 1.
-    Raises `InvalidDocumentId`, `CounterExhausted`, and `ReservationTimeout` where
-    another transaction keeps the counter for longer than ``HILO["LOCK_TIMEOUT"]``.
+    the numbers back: so there are no gaps, and one writer at a time. They start at 1.
+    Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, and
+    `ReservationTimeout` where another transaction keeps the counter for longer than
+    ``HILO["LOCK_TIMEOUT"]``.
     """
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
+        raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
     collection = check_collection(collection).lower()
+    last = _upsert(
+        collection, using, n, f"{{last}} + {n}", f"{{last}} <= {MAX_NUMBER - n}"
+    )
+    if last is None:
+        raise CounterExhausted(
+            f"The gapless numbers of {collection!r} on {using!r} have fewer than {n} "
+            f"left up to 2^63-1. If the counter was set by mistake, lower it with "
+            f"seed_gapless_number(..., force=True)."
+        )
+    return range(last - n + 1, last + 1)
+
+
+def seed_gapless_number(
+    collection: str,
+    value: int,
+    using: str = DEFAULT_DB_ALIAS,
+    *,
+    force: bool = False,
+) -> int:
+    """Let the last number of a collection be ``value`` (0 to 2^63-1), and return it.
+
+    One that is higher stays and is returned, but for ``force`` (RavenDB's identity
+    seed): then numbers that were taken come again, and rows that have them are in the
+    way. Within the caller's transaction, and raises, as `next_gapless_numbers`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidDocumentId(f"The seed must be a whole number, not {value!r}.")
+    if not 0 <= value <= MAX_NUMBER:
+        raise InvalidDocumentId(
+            f"The seed must be from 0 to {MAX_NUMBER} (2^63-1), not {value}."
+        )
+    collection = check_collection(collection).lower()
+    condition = "TRUE" if force else f"{{last}} < {value}"
+    with transaction.atomic(using=using):
+        last = _upsert(collection, using, value, str(value), condition)
+        return _read(collection, using) if last is None else last
+
+
+# One statement makes the row or changes it: an UPDATE of a row that is missing would
+# lock the gap, in which several first callers block each other.
+
+
+def _upsert(
+    collection: str, using: str, first: int, new: str, condition: str
+) -> int | None:
+    """Return the last number, or ``None`` where the condition kept the row.
+
+    ``first`` is for a new row; ``new`` and ``condition`` are SQL that names the last
+    number so far as ``{last}``.
+    """
     connection = connections[using]
-    take = _take_by_mysql if connection.vendor == "mysql" else _take
+    write = _write_by_mysql if connection.vendor == "mysql" else _write
     try:
-        with transaction.atomic(using=using):
-            number = take(connection, collection)
+        with transaction.atomic(using=using), _waiting_briefly(connection):
+            return write(connection, collection, first, new, condition)
     except Error as error:
         if classify(error, connection.vendor) is not Failure.LOCKED:
             raise
@@ -47,29 +114,56 @@ def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
             f"{using!r} for longer than {settings.LOCK_TIMEOUT:g} s "
             f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
         ) from error
-    if number is None:
-        raise CounterExhausted(
-            f"The gapless numbers of {collection!r} on {using!r} have reached 2^63-1. "
-            f"Lower GaplessCounter.last if it was set by mistake."
-        )
-    return number
 
 
-# One statement makes the row or takes the next number: an UPDATE of a row that is
-# missing would lock the gap, in which several first callers block each other.
-
-
-def _take(connection: BaseDatabaseWrapper, collection: str) -> int | None:
+def _write(
+    connection: BaseDatabaseWrapper,
+    collection: str,
+    first: int,
+    new: str,
+    condition: str,
+) -> int | None:
     table = connection.ops.quote_name(GaplessCounter._meta.db_table)
+    last = f"{table}.last"
     statement = f"""
-        INSERT INTO {table} (collection, last) VALUES (%s, 1)
-        ON CONFLICT (collection) DO UPDATE SET last = {table}.last + 1
-        WHERE {table}.last < %s RETURNING last
-    """  # noqa: S608 - the name of our own table
-    with connection.cursor() as cursor, _waiting_briefly(connection):
-        cursor.execute(statement, [collection, MAX_NUMBER])
+        INSERT INTO {table} (collection, last) VALUES (%s, %s)
+        ON CONFLICT (collection) DO UPDATE SET last = {new.format(last=last)}
+        WHERE {condition.format(last=last)} RETURNING last
+    """  # noqa: S608 - our own names, and numbers
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [collection, first])
         row = cursor.fetchone()
     return row[0] if row else None
+
+
+def _write_by_mysql(
+    connection: BaseDatabaseWrapper,
+    collection: str,
+    first: int,
+    new: str,
+    condition: str,
+) -> int | None:
+    table = connection.ops.quote_name(GaplessCounter._meta.db_table)
+    new, condition = new.format(last="last"), condition.format(last="last")
+    wait = ""
+    if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        seconds = ceil(settings.LOCK_TIMEOUT)
+        wait = f"SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR "
+    statement = f"""
+        {wait} INSERT INTO {table} (collection, last) VALUES (%s, %s)
+        ON DUPLICATE KEY UPDATE last = IF({condition}, {new}, last)
+    """  # noqa: S608 - our own names, and numbers
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [collection, first])
+        changed = cursor.rowcount == _ROWS_OF_AN_UPDATE
+    last = _read(collection, connection.alias)
+    return last if changed or last == first else None
+
+
+def _read(collection: str, using: str) -> int:
+    # A plain read may see an older row than the one that was locked and kept.
+    rows = GaplessCounter.objects.using(using).select_for_update()
+    return rows.get(pk=collection).last
 
 
 @contextmanager
@@ -88,21 +182,3 @@ def _waiting_briefly(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 def _set_lock_timeout(cursor: Any, value: str) -> None:
     cursor.execute("SELECT set_config('lock_timeout', %s, true)", [value])
-
-
-def _take_by_mysql(connection: BaseDatabaseWrapper, collection: str) -> int | None:
-    table = connection.ops.quote_name(GaplessCounter._meta.db_table)
-    wait = ""
-    if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-        seconds = ceil(settings.LOCK_TIMEOUT)
-        wait = f"SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR "
-    statement = f"""
-        {wait} INSERT INTO {table} (collection, last) VALUES (%s, 1)
-        ON DUPLICATE KEY UPDATE last = IF(last < %s, last + 1, last)
-    """  # noqa: S608 - the name of our own table
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [collection, MAX_NUMBER])
-        changed = cursor.rowcount == _ROWS_OF_AN_UPDATE
-    counters = GaplessCounter.objects.using(connection.alias)
-    number = counters.get(pk=collection).last
-    return number if changed or number == 1 else None

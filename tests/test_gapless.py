@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import (
     CounterExhausted,
     InvalidDocumentId,
     ReservationTimeout,
 )
-from django_hilo.gapless import next_gapless_number
+from django_hilo.gapless import (
+    next_gapless_number,
+    next_gapless_numbers,
+    seed_gapless_number,
+)
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
 from tests.databases import CHOSEN
@@ -92,3 +98,93 @@ def test_a_bad_collection_makes_no_row():
     with pytest.raises(InvalidDocumentId):
         next_gapless_number("7up")
     assert not GaplessCounter.objects.exists()
+
+
+def test_some_numbers_at_once():
+    assert next_gapless_numbers("invoices", 3) == range(1, 4)
+    assert next_gapless_number("Invoices") == 4
+    assert next_gapless_numbers("Invoices", 2) == range(5, 7)
+    assert GaplessCounter.objects.get().last == 6
+
+
+def test_one_statement_takes_a_million():
+    with CaptureQueriesContext(connection) as queries:
+        assert next_gapless_numbers("invoices", 1_000_000)[-1] == 1_000_000
+    assert sum("INSERT" in query["sql"] for query in queries) == 1
+
+
+def test_no_number_is_taken_where_too_few_are_left():
+    GaplessCounter.objects.create(collection="invoices", last=MAX_NUMBER - 2)
+    with pytest.raises(CounterExhausted, match="fewer than 3"):
+        next_gapless_numbers("invoices", 3)
+    assert next_gapless_numbers("invoices", 2)[-1] == MAX_NUMBER
+
+
+@pytest.mark.parametrize("last", [2**62 + 1, MAX_NUMBER])
+def test_the_most_at_once(last):
+    GaplessCounter.objects.create(collection="invoices", last=last)
+    with pytest.raises(CounterExhausted):
+        next_gapless_numbers("invoices", 2**62 - 1)
+    assert GaplessCounter.objects.get().last == last
+    assert next_gapless_numbers("letters", 2**62 - 1) == range(1, 2**62)
+
+
+@pytest.mark.parametrize("n", [0, -1, True, 1.0, "1", None, 2**62])
+def test_a_bad_count_makes_no_row(n):
+    with pytest.raises(ValueError, match=re.escape(f"not {n!r}")):
+        next_gapless_numbers("invoices", n)
+    assert not GaplessCounter.objects.exists()
+
+
+class TestSeed:
+    def test_as_ravendb_has_it(self):
+        """NextAndSeedIdentities."""
+        assert [next_gapless_number("users") for _ in range(2)] == [1, 2]
+        assert seed_gapless_number("Users", 1990) == 1990
+        assert next_gapless_number("users") == 1991
+        assert seed_gapless_number("users", 1975) == 1991
+        assert seed_gapless_number("users", 1975, force=True) == 1975
+        assert next_gapless_number("users") == 1976
+        assert next_gapless_number("person") == 1
+
+    @pytest.mark.parametrize("force", [True, False])
+    @pytest.mark.parametrize("value", [0, 7, MAX_NUMBER])
+    def test_of_a_new_counter(self, value, force):
+        assert seed_gapless_number("users", value, force=force) == value
+        assert GaplessCounter.objects.get(pk="users").last == value
+
+    @pytest.mark.parametrize("force", [True, False])
+    def test_the_same_again(self, force):
+        seed_gapless_number("users", 7)
+        assert seed_gapless_number("users", 7, force=force) == 7
+        assert next_gapless_number("users") == 8
+
+    def test_back_to_the_start(self):
+        seed_gapless_number("users", 7)
+        assert seed_gapless_number("users", 0) == 7
+        assert seed_gapless_number("users", 0, force=True) == 0
+        assert next_gapless_number("users") == 1
+
+    def test_in_the_callers_transaction(self):
+        seed_gapless_number("users", 7)
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            assert seed_gapless_number("users", 50) == 50
+            assert next_gapless_number("users") == 51
+            raise ZeroDivisionError
+        assert next_gapless_number("users") == 8
+
+    def test_each_database_for_itself(self):
+        assert seed_gapless_number("users", 7, "other") == 7
+        assert next_gapless_number("users") == 1
+
+    @pytest.mark.parametrize("value", [-1, MAX_NUMBER + 1, True, 1.0, "1", None])
+    @pytest.mark.parametrize("force", [True, False])
+    def test_a_bad_value_makes_no_row(self, value, force):
+        with pytest.raises(InvalidDocumentId, match=re.escape(str(value))):
+            seed_gapless_number("users", value, force=force)
+        assert not GaplessCounter.objects.exists()
+
+    def test_a_bad_collection_makes_no_row(self):
+        with pytest.raises(InvalidDocumentId, match="7up"):
+            seed_gapless_number("7up", 1)
+        assert not GaplessCounter.objects.exists()
