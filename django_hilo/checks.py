@@ -19,6 +19,7 @@ from django_hilo.fields import HiLoField
 from django_hilo.identifiers import check_node_tag, check_separator
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.models import ServerPrefix
+from django_hilo.sharding.checks import are_shards, check_shards
 from django_hilo.tables import aliases, counter_fields
 from django_hilo.targets import CounterField, home_of
 
@@ -32,6 +33,7 @@ def register() -> None:
     checks.register(check_homes, "django_hilo")
     checks.register(check_collections, checks.Tags.models)
     checks.register(check_managers, checks.Tags.models)
+    checks.register(check_shards, checks.Tags.models)
     checks.register(check_hidden_tags, checks.Tags.database)
 
 
@@ -250,6 +252,13 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
     ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
     ("MAX_NUMBERS_PER_REQUEST", _is_count, "a whole number of at least 1", "E005"),
+    (
+        "SHARDS",
+        are_shards,
+        "a dict of all shards, aliases of DATABASES, each with its buckets or None, "
+        "and of prefixes of ids, each with a list of shards",
+        "E012",
+    ),
     (
         "RAVENDB_DATABASES",
         _are_names_of_aliases,

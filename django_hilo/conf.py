@@ -30,6 +30,8 @@ class Settings:
     MAX_FLOOR_JUMP: int = 1_000_000_000
     # Most ids, or numbers in a range, that one REST request may take.
     MAX_NUMBERS_PER_REQUEST: int = 10_000
+    # Databases that share the rows by the buckets of ids; see sharding/shards.py.
+    SHARDS: dict[str, Any] = {}
     # Names that RavenDB's clients may ask for, and the aliases they stand for.
     RAVENDB_DATABASES: dict[str, str] = {}
     # SHA-256 digests (64 hexadecimal digits) of tokens that may stand in the URL path.

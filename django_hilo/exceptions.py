@@ -27,3 +27,7 @@ class RangeNotReturned(HiLoError):
 
 class CounterNotLowered(HiLoError):
     """Max may not fall, or the counter not go: ids would be given twice."""
+
+
+class ShardError(HiLoError, ValueError):
+    """No shard is known, or it is another one than the one asked for."""

@@ -176,6 +176,9 @@ def _ids(target: Target, share: Share) -> list[str]:
     separator = check_separator(settings.SEPARATOR)
     start = id_start(target.collection, separator, source.server_prefix)
     end = id_end(source.node_tag if settings.SHOW_NODE_TAG else "")
+    if target.width:
+        width = target.width
+        return [f"{start}{number:0{width}}{end}" for number in _numbers(share)]
     return [f"{start}{number}{end}" for number in _numbers(share)]
 
 

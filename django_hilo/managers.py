@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from contextlib import ExitStack
+from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import models
+from django.db import models, transaction
 
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
+from django_hilo.fields.base import IdField
 from django_hilo.freshness import watched
 from django_hilo.inheritance import pass_keys_down
+from django_hilo.sharding.placement import known, split
+from django_hilo.sharding.shards import shard_of
+from django_hilo.targets import Unplaced, field_of
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -42,14 +47,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """Give ids to the objects that have none, and return all of them as a list.
 
         Takes one reservation at most and leaves the objects' table alone, so that a
-        whole graph can have its ids before the first insert.
+        whole graph can have its ids before the first insert. Gapless ids it gives only
+        inside a transaction, else it raises `HiLoError`.
         """
         objects = list(objects)
         using = self._write_alias()
-        for field in _hilo_fields(self.model):
-            field.check_explicit(objects, using)
-            field.expect_explicit(objects, using)
-            field.assign_missing(objects, using)
+        for field in _id_fields(self.model):
+            if isinstance(field, HiLoField):
+                field.check_explicit(objects, using)
+                field.expect_explicit(objects, using)
+            if isinstance(field, HiLoField) or field.is_key:
+                field.assign_missing(objects, using)
         for instance in objects:
             pass_keys_down(instance, self.model)
         return objects
@@ -58,20 +66,63 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """Give ids, as `assign_ids`."""
         return await sync_to_async(self.assign_ids)(objects)
 
+    def anchored_to(self, anchor: str | models.Model) -> Self:
+        """Return the objects whose id has this anchor: an id, an object or a text.
+
+        Not those that are anchored to such an object in turn.
+        """
+        name = anchored_field(self.model).name
+        return self.filter(**{f"{name}__anchor": _anchor_text(anchor)})
+
+    def shard(self, id: str | models.Model) -> Self:
+        """Return the rows on the shard of an id or object (``HILO["SHARDS"]``)."""
+        return self.using(shard_of(str(_anchor_text(id))))
+
+    def create(self, **kwargs: Any) -> Model:
+        if not isinstance(self._write_alias(), Unplaced):
+            return super().create(**kwargs)
+        created = self.model(**kwargs)
+        created.save(force_insert=True, using=self._write_alias())
+        return created
+
     def bulk_create(
         self, objs: Iterable[Model], *args: Any, **kwargs: Any
     ) -> list[Model]:
-        objects = self.assign_ids(objs)
+        """Insert the objects, each on the shard of its id where the model has shards.
+
+        What one shard refuses, no other keeps; but their commits come one by one.
+        """
+        objects = list(objs)
         using = self._write_alias()
-        with watched(objects):
-            created = super().bulk_create(objects, *args, **kwargs)
-        for field in _hilo_fields(self.model):
-            field.observe_inserted(objects, using)
-        return created
+        fields = _id_fields(self.model)
+        with ExitStack() as stack:
+            for field in fields:
+                if isinstance(field, HiLoField):
+                    field.check_explicit(objects, using)
+                    field.expect_explicit(objects, using)
+                stack.enter_context(field.inserting(objects, using))
+            for instance in objects:
+                pass_keys_down(instance, self.model)
+            stack.enter_context(watched(objects))
+            groups = split(objects, using) or {using: objects}
+            if len(groups) > 1:
+                for alias in groups:
+                    stack.enter_context(transaction.atomic(using=alias))
+            for alias, group in groups.items():
+                placed = self.using(alias)
+                super(HiLoQuerySet, placed).bulk_create(group, *args, **kwargs)
+                for field in fields:
+                    field.observe_inserted(group, alias)
+        return objects
+
+    @property
+    def db(self) -> str:
+        """The database of the query; raises `ShardError` where it is not known."""
+        return known(self.model, super().db)
 
     def _write_alias(self) -> str:
         self._for_write = True
-        return self.db
+        return super().db
 
 
 _Manager = models.Manager.from_queryset(HiLoQuerySet)
@@ -84,8 +135,21 @@ class HiLoManager(_Manager[Model]):
     use_in_migrations = True
 
 
-def _hilo_fields(model: type[models.Model]) -> list[HiLoField]:
-    return [field for field in model._meta.fields if isinstance(field, HiLoField)]
+def _id_fields(model: type[models.Model]) -> list[IdField]:
+    return [field for field in model._meta.fields if isinstance(field, IdField)]
+
+
+def anchored_field(model: type[models.Model]) -> HiLoField:
+    """Return the field whose ids have anchors, or else that of the key."""
+    anchored = [
+        field
+        for field in _id_fields(model)
+        if isinstance(field, HiLoField) and field.anchor is not None
+    ]
+    if len(anchored) == 1:
+        return anchored[0]
+    found: HiLoField = field_of(model)
+    return found
 
 
 def _anchor_text(anchor: str | models.Model | None) -> str | None:

@@ -37,18 +37,18 @@ def target_of(document: HiLoDocument) -> Target:
     fields = fields_of(document.collection)
     field = fields[0] if fields else None
     collection = field.collection_name if field else document.collection
-    return Target(collection, database_of(document), document.node_tag, field)
+    width = getattr(field, "width", None) or 0
+    return Target(collection, database_of(document), document.node_tag, field, width)
 
 
 def id_at(document: HiLoDocument, number: int) -> str:
     """Return the id that a number of a counter would give now, without an anchor."""
     prefixes = ServerPrefix.objects.using(database_of(document))
     row = prefixes.filter(node_tag=document.node_tag).first()
-    collection = target_of(document).collection
-    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
-    return (
-        f"{start}{number}{id_end(document.node_tag if settings.SHOW_NODE_TAG else '')}"
-    )
+    target = target_of(document)
+    start = id_start(target.collection, settings.SEPARATOR, row.prefix if row else "")
+    end = id_end(document.node_tag if settings.SHOW_NODE_TAG else "")
+    return f"{start}{str(number).zfill(target.width)}{end}"
 
 
 def state_of(document: HiLoDocument) -> str:

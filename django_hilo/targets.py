@@ -14,6 +14,12 @@ from django_hilo.models import HiLoDocument
 from django_hilo.pool import CounterKey
 
 
+class Unplaced(str):
+    """A home database, in place of the shard of objects that have no id yet."""
+
+    __slots__ = ()
+
+
 class CounterField:
     """The part of a field that says which counter its values come from."""
 
@@ -33,6 +39,8 @@ class Target(NamedTuple):
     using: str
     node_tag: str
     field: CounterField | None = None
+    # Digits of a number, with leading zeros; 0: as many as it has.
+    width: int = 0
 
     @property
     def key(self) -> CounterKey:
@@ -71,7 +79,8 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         using = router.db_for_write(field.model, **hints)
     alias = home_of(using)
     collection = check_collection(field.collection_name)
-    return Target(collection, alias, settings.node_tag(alias), field)
+    width = getattr(field, "width", None) or 0
+    return Target(collection, alias, settings.node_tag(alias), field, width)
 
 
 def field_of(target: str | type[models.Model] | models.Model | CounterField) -> Any:
@@ -122,6 +131,6 @@ def routed(model: type[models.Model], method: str) -> str | None:
     for database_router in router.routers:
         answer = getattr(database_router, method, None)
         chosen = answer(model) if answer else None
-        if chosen:
+        if chosen and not isinstance(chosen, Unplaced):
             return str(chosen)
     return None

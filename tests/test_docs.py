@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from django_hilo import checks, field_checks
+from django_hilo import checks
+from django_hilo.fields import checks as field_checks
+from django_hilo.sharding import checks as shard_checks
 from django_hilo.conf import KEYS, Settings
 from tests.conftest import PROJECT
 
@@ -17,7 +19,7 @@ CHECKS = (PROJECT / "docs/checks.md").read_text()
 def test_each_check_is_explained():
     source = "".join(
         (PROJECT / f"{module.__name__.replace('.', '/')}.py").read_text()
-        for module in (checks, field_checks)
+        for module in (checks, field_checks, shard_checks)
     )
     used = set(re.findall(r'"(?:django_hilo\.)?([EW]\d{3})"', source))
     assert used == set(re.findall(r"django_hilo\.([EW]\d{3})", CHECKS))

@@ -45,5 +45,5 @@ def _shared(id: str) -> str:
 
 
 def _lower(text: str) -> str:
-    # Each character for itself: str.lower() writes the last sigma of a word differently.
+    # Each character for itself: of words, str.lower() writes the last sigma otherwise.
     return text.lower() if text.isascii() else "".join(map(str.lower, text))

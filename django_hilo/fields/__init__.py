@@ -1,0 +1,7 @@
+"""The fields, under the paths that migrations name."""
+
+from django_hilo.fields.bucket import BucketField
+from django_hilo.fields.gapless import GaplessIdField
+from django_hilo.fields.hilo import HiLoField
+
+__all__ = ["BucketField", "GaplessIdField", "HiLoField"]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.core import checks
+from django.db import connections, models
+
+from django_hilo.conf import settings
+from django_hilo.exceptions import HiLoError
+from django_hilo.fields import gapless_ids
+from django_hilo.fields.base import IdField, parse_or_none
+from django_hilo.fields.checks import check_gapless_field
+from django_hilo.freshness import forget_fresh, is_fresh
+
+
+class GaplessIdField(IdField):
+    """A text id such as ``invoices/1``, the next of which is ``invoices/2``, no gaps.
+
+    The number is taken in the transaction that inserts the row, so a rollback gives it
+    back, and other writers of the collection wait for the commit (RavenDB's
+    identities). ``collection`` as in `HiLoField`; ``max_length`` is 64.
+    """
+
+    def __init__(self, collection: str | None = None, **kwargs: Any) -> None:
+        self.collection = collection
+        kwargs.setdefault("max_length", 64)
+        super().__init__(**kwargs)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        return [*super().check(**kwargs), *check_gapless_field(self)]
+
+    @contextmanager
+    def inserting(
+        self, instances: Sequence[models.Model], using: str
+    ) -> Iterator[None]:
+        with gapless_ids.given(self, self._missing(instances), using):
+            yield
+
+    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+        """Give ids to the instances that have none, inside the caller's transaction.
+
+        Raises `HiLoError` outside of one: the number of a row that is never inserted
+        would be a gap.
+        """
+        missing = self._missing(instances)
+        if not missing:
+            return
+        if not connections[using].in_atomic_block:
+            raise HiLoError(
+                f"{self} gives ids in the transaction that inserts the rows: begin one "
+                f"(transaction.atomic()), or let save() or the bulk_create() of a "
+                f"HiLoManager do it."
+            )
+        gapless_ids.give(self, missing, using)
+
+    def _missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
+        missing = {id(each): each for each in instances if self.is_missing(each)}
+        return list(missing.values())
+
+    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Raise `HiLoError` where the number of an explicit id is absurdly high."""
+        jump = settings.MAX_FLOOR_JUMP
+        highest = max(self._explicit(instances), default=0)
+        if highest <= jump:
+            return
+        last = gapless_ids.last_number(self, using)
+        if highest - last > jump:
+            raise HiLoError(
+                f"The number {highest} is {highest - last} over the last gapless "
+                f"number of {self.collection_name!r} ({last}), and all numbers after "
+                f"it would be higher still. If that is meant, raise "
+                f"HILO['MAX_FLOOR_JUMP'] (now {jump})."
+            )
+
+    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
+        """Let the next numbers be over those of explicit ids that were inserted."""
+        gapless_ids.keep_clear_of(self, list(self._explicit(instances)), using)
+        for instance in instances:
+            forget_fresh(instance, self.attname)
+
+    def _explicit(self, instances: Iterable[models.Model]) -> Iterator[int]:
+        """Yield the numbers of ids that are not ours but of the own counter."""
+        for instance in instances:
+            value = instance.__dict__.get(self.attname)
+            if not isinstance(value, str) or is_fresh(instance, self.attname):
+                continue
+            parts = parse_or_none(value)
+            if (
+                parts is not None
+                and parts.collection.lower() == self.collection_name.lower()
+                and not parts.node_tag
+                and not parts.server_prefix
+            ):
+                yield parts.number

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.core import checks
+from django.db import models
+
+from django_hilo import floors, generator
+from django_hilo.anchors import Anchor, anchor_of
+from django_hilo.fields import gapless_ids, server_ids
+from django_hilo.fields.base import IdField, parse_or_none
+from django_hilo.fields.checks import check_hilo_field
+from django_hilo.fields.conventions import apply_convention
+from django_hilo.freshness import forget_fresh, is_fresh
+from django_hilo.identifiers import MAX_WIDTH, DocumentId
+from django_hilo.targets import CounterField, Target, resolve
+
+# What makes an id of an instance and the id that its counter gave.
+Convention = Callable[[models.Model, str], str]
+
+
+class HiLoField(IdField, CounterField):
+    """A text id such as ``orders/33-A``, given when the object is first saved.
+
+    ``collection`` is the family of ids that share a counter (default: the plural of the
+    model's name by RavenDB's convention). ``anchor`` names a relation or field, through
+    relations too (``"order__customer"``), or is an importable callable of the instance;
+    its id or text follows a ``$``. ``convention(instance, document_id)`` is an
+    importable callable that gets the generated id and returns the one to store
+    (RavenDB's RegisterAsyncIdConvention). ``width`` writes numbers with leading zeros,
+    1 to 19 digits; with 19 the order of texts is that of numbers. ``capacity`` and
+    ``max_capacity`` bound the ranges. With ``server_ids`` an object that is saved with
+    the id ``orders|`` gets the next gapless id, with ``orders/`` one of 19 digits
+    (RavenDB's identities and server-side ids). ``max_length`` is 64, with an anchor
+    128.
+    """
+
+    own_options = (
+        *IdField.own_options,
+        "anchor",
+        "convention",
+        "width",
+        "capacity",
+        "max_capacity",
+        "server_ids",
+    )
+    non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
+
+    def __init__(
+        self,
+        collection: str | None = None,
+        anchor: Anchor | None = None,
+        convention: Convention | None = None,
+        width: int | None = None,
+        capacity: int | None = None,
+        max_capacity: int | None = None,
+        server_ids: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.collection = collection
+        self.anchor = anchor
+        self.convention = convention
+        self.width = width
+        self.capacity = capacity
+        self.max_capacity = max_capacity
+        self.server_ids = server_ids
+        kwargs.setdefault("max_length", 64 if anchor is None else 128)
+        super().__init__(**kwargs)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        return [*super().check(**kwargs), *check_hilo_field(self)]
+
+    def validate(self, value: Any, model_instance: models.Model | None) -> None:
+        self._check_request(value)
+        super().validate(value, model_instance)
+
+    @contextmanager
+    def inserting(
+        self, instances: Sequence[models.Model], using: str
+    ) -> Iterator[None]:
+        self.assign_missing(instances, using)
+        asking = [
+            instance
+            for instance in instances
+            if server_ids.asks_for_gapless(self._value(instance))
+        ]
+        with gapless_ids.given(self, asking, using, end=self._end):
+            yield
+
+    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+        """Give ids to the instances that have none, for one reservation at most.
+
+        Also to those that ask for a server-side id; a gapless one is left to the save.
+        """
+        missing: dict[int, models.Model] = {}
+        asking: dict[int, models.Model] = {}
+        for instance in instances:
+            if self.is_missing(instance):
+                missing[id(instance)] = instance
+            elif self._asks(instance) and not server_ids.asks_for_gapless(
+                self._value(instance)
+            ):
+                asking[id(instance)] = instance
+        if not missing and not asking:
+            return
+        target = resolve(self, using)
+        for instance, document_id in self._numbered(missing.values(), target):
+            value = document_id
+            if self.convention is not None:
+                value = apply_convention(self, instance, document_id)
+            self.give(instance, value, target.using)
+        wide = target._replace(width=MAX_WIDTH)
+        for instance, document_id in self._numbered(asking.values(), wide):
+            self.give(instance, document_id, target.using)
+
+    def _numbered(
+        self, instances: Iterable[models.Model], target: Target
+    ) -> Iterable[tuple[models.Model, str]]:
+        # All anchors first: one that is missing must not cost the others' numbers.
+        ends = [(instance, self._end(instance)) for instance in instances]
+        if not ends:
+            return []
+        ids = generator.next_ids(target, len(ends))
+        return [
+            (instance, start + end)
+            for (instance, end), start in zip(ends, ids, strict=True)
+        ]
+
+    def _end(self, instance: models.Model) -> str:
+        return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
+
+    def _value(self, instance: models.Model) -> Any:
+        return instance.__dict__.get(self.attname)
+
+    def _asks(self, instance: models.Model) -> bool:
+        """Whether an instance's id asks for another one; raises ValidationError."""
+        return instance._state.adding and self._check_request(self._value(instance))
+
+    def _check_request(self, value: Any) -> bool:
+        if not server_ids.is_request(value):
+            return False
+        server_ids.check_request(value, self)
+        return True
+
+    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Raise `HiLoError` where the number of an explicit id is absurdly high."""
+        found = self._explicit(instances, using)
+        if found:
+            highest = max(found, key=lambda document_id: document_id.number)
+            floors.check_jump(resolve(self, using), highest)
+
+    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Keep the ids that are taken now clear of explicit ids beside them."""
+        found = self._explicit(instances, using)
+        if found:
+            numbers = [document_id.number for document_id in found]
+            floors.expect(resolve(self, using), numbers)
+
+    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
+        """Keep coming ranges over the numbers of explicit ids that were inserted."""
+        found = self._explicit(instances, using)
+        if found:
+            numbers = [document_id.number for document_id in found]
+            floors.observe(resolve(self, using), numbers, using)
+        if self.server_ids:
+            untagged = [each.number for each in found if not each.node_tag]
+            gapless_ids.keep_clear_of(self, untagged, using)
+        for instance in instances:
+            forget_fresh(instance, self.attname)
+
+    def _explicit(
+        self, instances: Iterable[models.Model], using: str
+    ) -> list[DocumentId]:
+        """Return the ids that are not ours but of the own counter."""
+        target = resolve(self, using)
+        values = [
+            self._value(instance)
+            for instance in instances
+            if not is_fresh(instance, self.attname, target.using)
+        ]
+        texts = [value for value in values if isinstance(value, str) and value]
+        return [
+            document_id
+            for document_id in map(parse_or_none, texts)
+            if document_id is not None
+            and document_id.collection.lower() == target.collection.lower()
+            and document_id.node_tag in ("", target.node_tag)
+        ]

@@ -1,0 +1,98 @@
+"""What a field with ids adds to its model's ``save()``: two wrapped methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, router
+
+from django_hilo.freshness import is_fresh, watched
+from django_hilo.inheritance import pass_keys_up
+from django_hilo.sharding.placement import place
+
+if TYPE_CHECKING:
+    from django_hilo.fields.base import IdField
+
+
+def give_first(field: IdField, save_base: Callable[..., None]) -> Any:
+    """Wrap a model's ``save_base()``, so that ids are there before Django starts.
+
+    An error in there would mark the caller's transaction for a rollback.
+    """
+
+    @wraps(save_base)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> None:
+        using = using or router.db_for_write(type(self), instance=self)
+        gives = not (raw or force_update or update_fields)
+        giving: Any = nullcontext()
+        if gives:
+            pass_keys_up(self, type(self))
+            if field.is_key or self._state.adding or self.pk is None:
+                giving = field.inserting([self], using)
+        with giving:
+            if gives and self._state.adding:
+                field.check_explicit([self], using)
+            if field.is_key:
+                using = place(self, using)
+            save_base(
+                self,
+                raw=raw,
+                force_insert=force_insert,
+                force_update=force_update,
+                using=using,
+                update_fields=update_fields,
+            )
+
+    return wrapper
+
+
+def insert_fresh(field: IdField, save_table: Callable[..., bool]) -> Any:
+    """Wrap a model's ``_save_table()``: a fresh id of ours needs no UPDATE."""
+
+    @wraps(save_table)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: bool = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> bool:
+        ours = cls is field.model
+        only_update = force_update or bool(update_fields)
+        giving: Any = nullcontext()
+        if ours and field.is_key:
+            assert using is not None
+            if field.is_missing(self):
+                if only_update:
+                    raise ValueError(
+                        "Cannot force an update in save() with no primary key."
+                    )
+                giving = field.inserting([self], using)
+        with giving, watched([self]):
+            if ours and field.is_key:
+                if raw:
+                    assert using is not None
+                    field.check_explicit([self], using)
+                fresh = self._state.adding and is_fresh(self, field.attname)
+                force_insert = force_insert or (fresh and not only_update)
+            updated = save_table(
+                self, raw, cls, force_insert, force_update, using, update_fields
+            )
+            if ours and not updated:
+                assert using is not None
+                field.observe_inserted([self], using)
+        return updated
+
+    return wrapper
