@@ -68,21 +68,39 @@ def test_first_callers_at_once_get_the_numbers_one_by_one():
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
-def test_it_waits_no_longer_than_the_lock_timeout(settings):
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: next_gapless_number("letters"),
+        lambda: seed_gapless_number("letters", 1),
+        lambda: seed_gapless_number("letters", 50, force=True),
+    ],
+)
+def test_it_waits_no_longer_than_the_lock_timeout(settings, write):
     settings.HILO = {"LOCK_TIMEOUT": 1}
     next_gapless_number("letters")
 
     def other():
+        with pytest.raises(ReservationTimeout, match="'letters'"):
+            write()
+
+    with transaction.atomic():
+        next_gapless_number("letters")
+        elsewhere(other)
+    assert next_gapless_number("letters") == 3
+
+
+def elsewhere(write):
+    """Call something in a thread, with a connection of its own."""
+
+    def call():
         try:
-            with pytest.raises(ReservationTimeout, match="'letters'"):
-                next_gapless_number("letters")
+            return write()
         finally:
             connections.close_all()
 
-    with transaction.atomic(), ThreadPoolExecutor(1) as executor:
-        next_gapless_number("letters")
-        executor.submit(other).result(timeout=60)
-    assert next_gapless_number("letters") == 3
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(call).result(timeout=60)
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
@@ -188,3 +206,13 @@ class TestSeed:
         with pytest.raises(InvalidDocumentId, match="7up"):
             seed_gapless_number("7up", 1)
         assert not GaplessCounter.objects.exists()
+
+    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    def test_what_stays_is_the_newest_number_in_an_old_snapshot_too(self):
+        seed_gapless_number("users", 5)
+        with connection.cursor() as cursor, transaction.atomic():
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            assert GaplessCounter.objects.get().last == 5
+            elsewhere(lambda: seed_gapless_number("users", 1000))
+            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+            assert seed_gapless_number("users", 7) == 1000
