@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from django.db import models
 
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.identifiers import parse
 from django_hilo.managers import HiLoManager
 
 
@@ -121,5 +124,85 @@ class Person(models.Model):
 class Editable(models.Model):
     id = HiLoField("editables", primary_key=True, editable=True)
     name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()
+
+
+@singledispatch
+def named(instance: models.Model, document_id: str) -> str:
+    """Return the id of an object of a class that nobody registered."""
+    return f"{document_id}-{getattr(instance, 'name', '')}"
+
+
+class Worker(models.Model):
+    """With a convention; most specific class first."""
+
+    id = HiLoField(primary_key=True, convention=named)
+    name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()
+
+
+class Manager(Worker):
+    level = models.IntegerField(default=1)
+
+
+class Boss(Worker):
+    class Meta:
+        proxy = True
+
+
+@named.register
+def _of_worker(instance: Worker, document_id: str) -> str:
+    return f"staff/{instance.name}/{parse(document_id).number}"
+
+
+@named.register
+def _of_manager(instance: Manager, document_id: str) -> str:
+    return f"managers/{instance.name}"
+
+
+class Sortable(models.Model):
+    id = HiLoField(primary_key=True, width=19)
+
+    objects = HiLoManager()
+
+
+class Ticket(models.Model):
+    """Takes RavenDB's identities and server-side ids."""
+
+    id = HiLoField(primary_key=True, server_ids=True)
+    name = models.CharField(max_length=50, unique=True, null=True)
+
+    objects = HiLoManager()
+
+
+class Reply(models.Model):
+    id = HiLoField(primary_key=True, anchor="ticket", server_ids=True)
+    ticket = models.ForeignKey(Ticket, models.CASCADE)
+
+    objects = HiLoManager()
+
+
+class Letter(models.Model):
+    id = GaplessIdField(primary_key=True)
+    name = models.CharField(max_length=50, unique=True, null=True)
+
+    objects = HiLoManager()
+
+
+class PlainLetter(models.Model):
+    """Without a HiLoManager, and the number beside the key."""
+
+    number = GaplessIdField("plain-letters", unique=True, null=True)
+    name = models.CharField(max_length=50, unique=True, null=True)
+
+
+class Registered(models.Model):
+    """Both kinds of ids."""
+
+    id = HiLoField(primary_key=True)
+    number = GaplessIdField("registrations", unique=True)
+    name = models.CharField(max_length=50, unique=True, null=True)
 
     objects = HiLoManager()
