@@ -34,11 +34,11 @@ range_reserved = Signal()
 # last (what Max is now).
 range_returned = Signal()
 
-# Sent after a user changed something over the admin or REST, with user, using, change
-# (a `Change`), old and new (None: there was, or is, no row). The sender tells
-# what: HiLoDocument (also collection, node_tag; Max), ServerPrefix (also node_tag; the
-# prefix) or GaplessCounter (also collection; the last number). A transaction around the
-# request may still be open.
+# Sent after a user changed something over the admin, REST or a seed of RavenDB's
+# clients, with user, using, change (a `Change`), old and new (None: there was, or is,
+# no row). The sender tells what: HiLoDocument (also collection, node_tag; Max),
+# ServerPrefix (also node_tag; the prefix) or GaplessCounter (also collection; the last
+# number, 0 before the first). A transaction around the request may still be open.
 counter_changed = Signal()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from django_hilo import gapless, lending, pool, reservation
@@ -197,17 +198,25 @@ def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any)
 def take_gapless(collection: str, *, using: str, user: Any) -> int:
     """Take a gapless number, as `next_gapless_number`."""
     number = gapless.next_gapless_number(collection, using)
-    tell(
-        counter_changed,
-        GaplessCounter,
-        using=using,
-        collection=collection.lower(),
-        user=user,
-        change=Change.TAKEN,
-        old=number - 1,
-        new=number,
-    )
+    _tell_gapless(collection, using, Change.TAKEN, number - 1, number, user)
     return number
+
+
+def seed_gapless(
+    collection: str, value: int, *, using: str, user: Any, force: bool = False
+) -> int:
+    """Set the last gapless number of a collection, as `seed_gapless_number`.
+
+    Tells nobody where it stays as it is.
+    """
+    with transaction.atomic(using=using):
+        # This makes the row or locks it, and tells the number so far.
+        old = gapless.seed_gapless_number(collection, 0, using)
+        new = gapless.seed_gapless_number(collection, value, using, force=force)
+    if new != old:
+        change = Change.RAISED if new > old else Change.LOWERED
+        _tell_gapless(collection, using, change, old, new, user)
+    return new
 
 
 def _check_max(number: int) -> None:
@@ -256,6 +265,21 @@ def _tell_target(
         using=target.using,
         collection=target.collection.lower(),
         node_tag=target.node_tag,
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )
+
+
+def _tell_gapless(
+    collection: str, using: str, change: Change, old: int, new: int, user: Any
+) -> None:
+    tell(
+        counter_changed,
+        GaplessCounter,
+        using=using,
+        collection=collection.lower(),
         user=user,
         change=change,
         old=old,

@@ -239,6 +239,9 @@ PATHS = [
     "/databases/nope/hilo/next?tag=orders",
     "/databases/shop/hilo/return?tag=orders&end=1&last=1",
     "/databases/shop/hilo/next/",
+    "/databases/shop/identity/next?name=orders",
+    "/databases/shop/identity/seed?name=orders&value=5",
+    "/databases/shop/debug/identities",
     "/shop/hilo/next",
 ]
 

@@ -1,5 +1,6 @@
 """Who may ask: a user with the permission over HTTP Basic, or a token in the path.
 
+A token lets ids be taken; what an administrator does needs a user.
 A session's cookie does not count: these requests write without a CSRF token.
 """
 
@@ -9,6 +10,7 @@ import binascii
 from base64 import b64decode
 from hashlib import sha256
 from secrets import compare_digest
+from typing import Any
 
 from django.apps import apps
 from django.http import HttpRequest
@@ -16,17 +18,29 @@ from django.http import HttpRequest
 from django_hilo.conf import settings
 from django_hilo.ravendb.protocol import Refusal
 
-PERMISSION = "django_hilo.take_hilo_ids"
+TAKE_IDS = "django_hilo.take_hilo_ids"
+SEED = "django_hilo.change_gaplesscounter"
+VIEW_IDENTITIES = "django_hilo.view_gaplesscounter"
 
 _TYPE = "Raven.Client.Exceptions.Security.AuthorizationException"
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="django-hilo", charset="UTF-8"'}
 
 
-def check_access(request: HttpRequest, token: str | None) -> None:
-    """Raise `Refusal` unless the request may take ids: 401 for nobody, else 403."""
+def check_access(request: HttpRequest, token: str | None, permission: str) -> None:
+    """Raise `Refusal` unless the request has a permission: 401 for nobody, else 403.
+
+    A user becomes ``request.user``.
+    """
     if token is not None:
         if not is_accepted(token):
             raise _nobody("The token in the URL is not one that this server accepts.")
+        if permission != TAKE_IDS:
+            raise Refusal(
+                403,
+                _TYPE,
+                f"A token lets ids be taken, and no more: name a user who has "
+                f"{permission!r} with HTTP Basic.",
+            )
         return
     credentials = read_basic(request.META.get("HTTP_AUTHORIZATION", ""))
     if credentials is None or not apps.is_installed("django.contrib.auth"):
@@ -34,7 +48,7 @@ def check_access(request: HttpRequest, token: str | None) -> None:
             "Name a user with HTTP Basic, or put a token into the URL before "
             "'databases' (HILO['RAVENDB_TOKENS'])."
         )
-    _check_user(request, *credentials)
+    request.user = _user(request, *credentials, permission)
 
 
 def is_accepted(token: str) -> bool:
@@ -60,17 +74,18 @@ def read_basic(header: str) -> tuple[str, str] | None:
     return (name, password) if colon and "\0" not in text else None
 
 
-def _check_user(request: HttpRequest, name: str, password: str) -> None:
+def _user(request: HttpRequest, name: str, password: str, permission: str) -> Any:
     from django.contrib.auth import authenticate, get_user_model
 
     key = get_user_model().USERNAME_FIELD
     user = authenticate(request, **{key: name}, password=password)
     if user is None or not user.is_active:
         raise _nobody("No active user has this name and password.")
-    if not user.has_perm(PERMISSION):
+    if not user.has_perm(permission):
         raise Refusal(
-            403, _TYPE, f"The user {user.get_username()!r} needs {PERMISSION!r}."
+            403, _TYPE, f"The user {user.get_username()!r} needs {permission!r}."
         )
+    return user
 
 
 def _nobody(message: str) -> Refusal:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django_hilo import lending
 from django_hilo.conf import settings
+from django_hilo.models import GaplessCounter
 from django_hilo.ravendb.protocol import Refusal, shown
 from django_hilo.tables import fields_of
 from django_hilo.targets import Target, resolve
@@ -29,6 +31,27 @@ def target_of(tag: str, database: str) -> Target:
     """Return the counter of a tag, whatever its case; no model need know it."""
     fields = fields_of(tag)
     return resolve(fields[0] if fields else tag, alias_of(database))
+
+
+def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:
+    """Return a known collection in lower case, and the alias of its gapless numbers.
+
+    Raises `Refusal` where neither a model nor a counter knows it, so that a typing
+    error makes no counter: 400, since of a 404 neither client shows the message.
+    """
+    alias = alias_of(database)
+    stored = GaplessCounter.objects.using(alias).filter(pk=collection.lower())
+    if not stored.exists():
+        try:
+            lending.known_target(collection, alias)
+        except LookupError:
+            raise Refusal(
+                400,
+                "System.InvalidOperationException",
+                f"There is no identity {shown(collection)} here, nor a model that has "
+                f"ids of it: mind the spelling, or seed it first.",
+            ) from None
+    return collection.lower(), alias
 
 
 def server_tag_of(target: Target) -> str:

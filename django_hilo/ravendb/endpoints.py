@@ -23,7 +23,7 @@ from django_hilo.exceptions import (
     CounterExhausted,
     ReservationTimeout,
 )
-from django_hilo.ravendb.access import check_access
+from django_hilo.ravendb.access import TAKE_IDS, check_access
 from django_hilo.ravendb.protocol import Refusal, error_body
 
 logger = logging.getLogger("django_hilo")
@@ -35,7 +35,7 @@ _BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
 
 
 def endpoint(
-    method: str, route: str
+    method: str, route: str, permission: str = TAKE_IDS
 ) -> Callable[[Callable[Concatenate[HttpRequest, P], HttpResponse]], View]:
     """Make a view of ``view(request, **names)`` that raises `Refusal` to refuse.
 
@@ -54,7 +54,7 @@ def endpoint(
             try:
                 if request.method != method:
                     raise _wrong_method(method)
-                check_access(request, token)
+                check_access(request, token, permission)
                 response = view(request, **names)  # type: ignore[call-arg]
             except Exception as error:  # noqa: BLE001 - Django would log the path
                 response = _error(_refusal(error, route), _url(request, route, names))
@@ -71,8 +71,9 @@ def not_found(request: HttpRequest, **names: str) -> HttpResponse:
     refusal = Refusal(
         404,
         "Raven.Client.Exceptions.Routing.RouteNotFoundException",
-        "There is nothing here but databases/{name}/hilo/next, "
-        "databases/{name}/hilo/return and topology, none with a '/' at the end.",
+        "There is nothing here but hilo/next, hilo/return, identity/next, "
+        "identity/seed and debug/identities under databases/{name}/, and topology, "
+        "none with a '/' at the end.",
     )
     return _unstored(_error(refusal, "/"))
 
@@ -80,8 +81,8 @@ def not_found(request: HttpRequest, **names: str) -> HttpResponse:
 def _opened(view: View) -> View:
     """Take a view out of what Django does to those of browsers.
 
-    The range is committed inside the view, whatever ATOMIC_REQUESTS says: a COMMIT that
-    fails after it would be an error that Django logs.
+    What is taken is committed inside the view, whatever ATOMIC_REQUESTS says: a COMMIT
+    that fails after it would be an error that Django logs.
     """
     for alias in connections:
         view = transaction.non_atomic_requests(using=alias)(view)

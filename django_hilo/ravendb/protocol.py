@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,9 @@ from django_hilo.identifiers import (
     check_separator,
 )
 from django_hilo.ranges import next_capacity
+
+# What the name of an identity ends in, given or not.
+IDENTITY_END = "|"
 
 # Longer values are cut in messages.
 _SHOWN = 40
@@ -64,7 +67,7 @@ class NextRange(NamedTuple):
     def read(cls, query: Query) -> NextRange:
         """Read them, or raise `Refusal`."""
         return cls(
-            tag=_tag(query),
+            tag=_collection(query, "tag"),
             last_size=_integer(query, "lastBatchSize", 0),
             last_range_at=parse_last_range_at(_one(query, "lastRangeAt")),
             separator=_separator(query),
@@ -83,9 +86,52 @@ class ReturnedRange(NamedTuple):
     def read(cls, query: Query) -> ReturnedRange:
         """Read them, or raise `Refusal`."""
         return cls(
-            tag=_tag(query),
+            tag=_collection(query, "tag"),
             end=_integer(query, "end"),
             last=_integer(query, "last"),
+        )
+
+
+class NextIdentity(NamedTuple):
+    """The parameter of ``identity/next``."""
+
+    collection: str
+
+    @classmethod
+    def read(cls, query: Query) -> NextIdentity:
+        """Read it, or raise `Refusal`."""
+        return cls(collection=_collection(query, "name", IDENTITY_END))
+
+
+class SeededIdentity(NamedTuple):
+    """The parameters of ``identity/seed``."""
+
+    collection: str
+    value: int
+    force: bool
+
+    @classmethod
+    def read(cls, query: Query) -> SeededIdentity:
+        """Read them, or raise `Refusal`."""
+        return cls(
+            collection=_collection(query, "name", IDENTITY_END),
+            value=_integer(query, "value", least=0),
+            force=_boolean(query, "force"),
+        )
+
+
+class IdentityPage(NamedTuple):
+    """The parameters of ``debug/identities``."""
+
+    start: int
+    size: int
+
+    @classmethod
+    def read(cls, query: Query) -> IdentityPage:
+        """Read them, or raise `Refusal`."""
+        return cls(
+            start=_integer(query, "start", 0, least=0),
+            size=_integer(query, "pageSize", MAX_NUMBER, least=0),
         )
 
 
@@ -143,6 +189,11 @@ def topology_body(url: str, database: str, server_tag: str) -> dict[str, Any]:
     return {"Nodes": [node], "Etag": 1}
 
 
+def identities_body(counters: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the body of an answer to ``debug/identities``."""
+    return {f"{collection}{IDENTITY_END}": last for collection, last in counters}
+
+
 def error_body(url: str, type: str, message: str) -> dict[str, str]:
     """Return the body of an error; the clients show ``Error``."""
     return {
@@ -170,15 +221,17 @@ def _one(query: Query, name: str) -> str:
     return values[0] if values else ""
 
 
-def _tag(query: Query) -> str:
-    tag = _one(query, "tag")
-    if not tag.strip():
-        raise bad_parameter("'tag' is missing; name a collection, as in tag=orders.")
+def _collection(query: Query, name: str, end: str = "") -> str:
+    text = _one(query, name)
+    if not text.strip():
+        raise bad_parameter(
+            f"{name!r} is missing; name a collection, as in {name}=orders."
+        )
     try:
-        return check_collection(tag)
+        return check_collection(text.removesuffix(end))
     except InvalidDocumentId:
         raise bad_parameter(
-            f"The tag {shown(tag)} must start with a letter A-Z or a-z, go on with "
+            f"The {name} {shown(text)} must start with a letter A-Z or a-z, go on with "
             f"letters, digits, '_' or '-', and have at most {MAX_COLLECTION_LENGTH} "
             f"characters."
         ) from None
@@ -195,13 +248,27 @@ def _separator(query: Query) -> str:
         ) from None
 
 
-def _integer(query: Query, name: str, default: int | None = None) -> int:
+def _integer(
+    query: Query,
+    name: str,
+    default: int | None = None,
+    *,
+    least: int = -MAX_NUMBER - 1,
+) -> int:
     text = _one(query, name).strip()
     if not text and default is not None:
         return default
     number = int(text) if _INTEGER.fullmatch(text) else None
-    if number is None or not -MAX_NUMBER - 1 <= number <= MAX_NUMBER:
+    if number is None or not least <= number <= MAX_NUMBER:
+        bound = "-2^63" if least < 0 else least
         raise bad_parameter(
-            f"{name} must be a whole number from -2^63 to 2^63-1, not {shown(text)}."
+            f"{name} must be a whole number from {bound} to 2^63-1, not {shown(text)}."
         )
     return number
+
+
+def _boolean(query: Query, name: str) -> bool:
+    text = _one(query, name).strip().lower()
+    if text not in ("", "true", "false"):
+        raise bad_parameter(f"{name} must be 'true' or 'false', not {shown(text)}.")
+    return text == "true"

@@ -1,4 +1,4 @@
-"""The three requests that RavenDB's clients send for ids."""
+"""The requests that RavenDB's clients send for ranges of numbers."""
 
 from __future__ import annotations
 
