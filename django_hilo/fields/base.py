@@ -103,6 +103,10 @@ class IdField(_CharField):
         """Whether an instance has no id; an empty text is none."""
         return instance.__dict__.get(self.attname, self) in (None, "")
 
+    def needs_id(self, instance: models.Model) -> bool:
+        """Whether an instance must be given an id before it is inserted."""
+        return self.is_missing(instance)
+
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str

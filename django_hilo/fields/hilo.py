@@ -76,6 +76,9 @@ class HiLoField(IdField, CounterField):
         self._check_request(value)
         super().validate(value, model_instance)
 
+    def needs_id(self, instance: models.Model) -> bool:
+        return self.is_missing(instance) or self._asks(instance)
+
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str

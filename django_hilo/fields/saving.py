@@ -74,11 +74,11 @@ def insert_fresh(field: IdField, save_table: Callable[..., bool]) -> Any:
         giving: Any = nullcontext()
         if ours and field.is_key:
             assert using is not None
-            if field.is_missing(self):
-                if only_update:
-                    raise ValueError(
-                        "Cannot force an update in save() with no primary key."
-                    )
+            if only_update and field.is_missing(self):
+                raise ValueError(
+                    "Cannot force an update in save() with no primary key."
+                )
+            if not only_update and field.needs_id(self):
                 giving = field.inserting([self], using)
         with giving, watched([self]):
             if ours and field.is_key:

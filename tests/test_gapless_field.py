@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+from django.core import serializers
+from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.gapless import next_gapless_number
+from django_hilo.models import GaplessCounter, HiLoDocument
+from tests.records.models import Letter, PlainLetter, Registered
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+class Undo(Exception):
+    pass
+
+
+def test_saves_count_from_1():
+    assert [Letter.objects.create().pk for _ in range(3)] == [
+        "letters/1",
+        "letters/2",
+        "letters/3",
+    ]
+    assert not HiLoDocument.objects.exists()
+
+
+def test_a_rollback_gives_the_number_back():
+    with pytest.raises(Undo), transaction.atomic():
+        assert Letter.objects.create().pk == "letters/1"
+        with pytest.raises(Undo), transaction.atomic():
+            assert Letter.objects.create().pk == "letters/2"
+            raise Undo
+        assert Letter.objects.create().pk == "letters/2"
+        raise Undo
+    assert Letter.objects.create().pk == "letters/1"
+
+
+def test_what_is_refused_gives_the_number_back():
+    Letter.objects.create(name="a")
+    letter = Letter(name="a")
+    with pytest.raises(IntegrityError):
+        letter.save()
+    assert letter.pk is None
+    with transaction.atomic():
+        with pytest.raises(IntegrityError):
+            Letter.objects.create(name="a")
+        # The caller's transaction was spared.
+        assert Letter.objects.create(name="b").pk == "letters/2"
+    letter.name = "c"
+    letter.save()
+    assert letter.pk == "letters/3"
+
+
+def test_bulk_create():
+    with pytest.raises(IntegrityError):
+        Letter.objects.bulk_create([Letter(name="a"), Letter(name="a")])
+    letters = Letter.objects.bulk_create([Letter(), Letter(), Letter()])
+    assert [each.pk for each in letters] == ["letters/1", "letters/2", "letters/3"]
+
+
+def test_on_another_database():
+    Letter.objects.create()
+    assert Letter.objects.using("other").create().pk == "letters/1"
+    (made,) = Letter.objects.using("other").bulk_create([Letter()])
+    assert made.pk == "letters/2"
+    assert next_gapless_number("letters") == 2
+    assert next_gapless_number("letters", "other") == 3
+
+
+def test_saving_again_updates():
+    letter = Letter.objects.create(name="a")
+    letter.name = "b"
+    with CaptureQueriesContext(connection) as queries:
+        letter.save()
+    assert [query["sql"].split()[0] for query in queries] == ["UPDATE"]
+    letter.pk = None
+    letter.name = "c"
+    letter.save()
+    assert letter.pk == "letters/2"
+
+
+def test_assign_ids_needs_a_transaction():
+    letter = Letter()
+    with pytest.raises(HiLoError, match="in the transaction that inserts the rows"):
+        Letter.objects.assign_ids([letter])
+    with transaction.atomic():
+        Letter.objects.assign_ids([letter])
+        assert letter.pk == "letters/1"
+        letter.save()
+    assert Letter.objects.get() == letter
+
+
+def test_a_plain_managers_bulk_create_needs_a_transaction():
+    letters = QuerySet(Letter)
+    with pytest.raises(HiLoError, match="in the transaction that inserts the rows"):
+        letters.bulk_create([Letter()])
+    with transaction.atomic():
+        letters.bulk_create([Letter(), Letter()])
+    assert sorted(letters.values_list("pk", flat=True)) == ["letters/1", "letters/2"]
+
+
+def test_a_plain_managers_bulk_create_of_a_number_beside_the_key():
+    with pytest.raises(IntegrityError):
+        PlainLetter.objects.bulk_create([PlainLetter(name="a"), PlainLetter(name="a")])
+    PlainLetter.objects.bulk_create([PlainLetter(), PlainLetter()])
+    numbers = PlainLetter.objects.order_by("number").values_list("number", flat=True)
+    assert list(numbers) == ["plain-letters/1", "plain-letters/2"]
+
+
+def test_beside_a_key():
+    assert PlainLetter.objects.create().number == "plain-letters/1"
+    one = Registered.objects.create(name="a")
+    assert (one.pk, one.number) == ("registereds/1-A", "registrations/1")
+    with pytest.raises(IntegrityError):
+        Registered.objects.create(name="a")
+    assert Registered.objects.create(name="b").number == "registrations/2"
+    made = Registered.objects.bulk_create([Registered(), Registered()])
+    assert [each.number for each in made] == ["registrations/3", "registrations/4"]
+    assert Registered.objects.assign_ids([Registered()])[0].number is None
+
+
+def test_explicit_ids_raise_the_counter():
+    Letter.objects.create(id="letters/500")
+    assert Letter.objects.create().pk == "letters/501"
+    Letter.objects.create(id="letters/400")
+    Letter.objects.create(id="other/900")
+    Letter.objects.create(id="letters/900-A")
+    assert Letter.objects.create().pk == "letters/502"
+    Letter.objects.bulk_create([Letter(id="Letters/600"), Letter()])
+    assert Letter.objects.create().pk == "letters/601"
+
+
+def test_fixtures_raise_the_counter():
+    text = '[{"model": "records.letter", "pk": "letters/70", "fields": {}}]'
+    for item in serializers.deserialize("json", text):
+        item.save()
+    assert Letter.objects.create().pk == "letters/71"
+
+
+def test_a_fixture_without_ids():
+    text = '[{"model": "records.letter", "fields": {"name": "a"}}]'
+    for item in serializers.deserialize("json", text):
+        item.save()
+    assert Letter.objects.get().pk == "letters/1"
+
+
+def test_an_absurd_id_is_refused():
+    with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):
+        Letter.objects.create(id="letters/9000000000000")
+    GaplessCounter.objects.create(collection="letters", last=8_999_999_999_999)
+    Letter.objects.create(id="letters/9000000000000")
+
+
+def test_it_survives_migrations():
+    field = Registered._meta.get_field("number")
+    _, path, args, kwargs = field.deconstruct()
+    assert path == "django_hilo.fields.GaplessIdField"
+    assert (args, kwargs) == (
+        [],
+        {"collection": "registrations", "max_length": 64, "unique": True},
+    )
