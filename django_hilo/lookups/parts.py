@@ -1,0 +1,162 @@
+"""The transforms: each reads a stored column where there is one, else computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import NotSupportedError, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Col
+
+from django_hilo.identifiers import MAX_COLLECTION_LENGTH
+from django_hilo.lookups import sqlite
+from django_hilo.lookups.patterns import MariaDB, PostgreSQL
+from django_hilo.lookups.stored import stored_column
+
+Sql = tuple[str, tuple[Any, ...]]
+
+
+class Part(models.Transform):
+    """A part of an id; NULL for a text that has none."""
+
+    def as_sql(  # type: ignore[override]
+        self, compiler: Any, connection: BaseDatabaseWrapper, **kwargs: Any
+    ) -> Sql:
+        stored = stored_column(self, compiler.query)
+        if stored is not None:
+            sql, params = compiler.compile(stored)
+            return sql, tuple(params)
+        lhs, params = compiler.compile(self.lhs)
+        compute = {
+            "sqlite": self.on_sqlite,
+            "postgresql": self.on_postgresql,
+            "mysql": self.on_mariadb,
+        }.get(connection.vendor)
+        if compute is None:
+            raise NotSupportedError(
+                f"__{self.lookup_name} works on SQLite, PostgreSQL and MariaDB, not on "
+                f"{connection.display_name}."
+            )
+        return compute(lhs, tuple(params))
+
+    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        return f"{self.function}({lhs})", params
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        raise NotImplementedError  # pragma: no cover - each part has its own
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        raise NotImplementedError  # pragma: no cover - each part has its own
+
+
+class Number(Part):
+    """The number of an id; NULL for a text that is no id."""
+
+    lookup_name = "number"
+    function = sqlite.NUMBER
+    output_field = models.BigIntegerField()
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        return f"({_substring(lhs, PostgreSQL.NUMBER)})::bigint", params
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
+        return f"CAST({found} AS SIGNED)", (*params, MariaDB.NUMBER)
+
+
+class Collection(Part):
+    """The collection of an id, as it is written; NULL for a text that is no id."""
+
+    lookup_name = "collection"
+    function = sqlite.COLLECTION
+    output_field = models.CharField(max_length=MAX_COLLECTION_LENGTH)
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        return _substring(lhs, PostgreSQL.COLLECTION), params
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
+        return found, (*params, MariaDB.COLLECTION)
+
+
+class NodeTag(Part):
+    """The node tag of an id, "" without one; NULL for a text that is no id."""
+
+    lookup_name = "node_tag"
+    function = sqlite.NODE_TAG
+    output_field = models.CharField(max_length=4)
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        return f"SUBSTR({_substring(lhs, PostgreSQL.DASH_AND_TAG)}, 2)", params
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
+        return f"SUBSTR({found}, 3)", (*params, MariaDB.DIGIT_AND_TAG)
+
+
+class Anchor(Part):
+    """What `identifiers.anchor_in` finds in any text, with built-in functions only."""
+
+    lookup_name = "anchor"
+    output_field = models.CharField()
+
+    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        return _after_dollar(lhs, f"INSTR({lhs}, '$')", f"LENGTH({lhs})"), params * 4
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        place = f"""STRPOS(({lhs}) COLLATE "C", '$')"""
+        return _after_dollar(lhs, place, f"LENGTH({lhs})"), params * 4
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        # It compares bytes. LOCATE() asks the collation, which may know other dollars.
+        place = f"CHAR_LENGTH(SUBSTRING_INDEX({lhs}, '$', 1)) + 1"
+        return _after_dollar(lhs, place, f"CHAR_LENGTH({lhs})"), params * 4
+
+
+class Bucket(Part):
+    """The bucket of an id or any other text, which SQLite alone can compute.
+
+    Elsewhere it reads a `BucketField`, and raises NotSupportedError without one.
+    Needs xxhash (extra ``sharding``) where it is computed.
+    """
+
+    lookup_name = "bucket"
+    function = sqlite.BUCKET
+    output_field = models.PositiveIntegerField()
+
+    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        # Its absence is told here, as SQLite hides the errors of functions.
+        import django_hilo.sharding.buckets  # noqa: F401
+
+        return super().on_sqlite(lhs, params)
+
+    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        raise NotSupportedError(self._advice("PostgreSQL"))
+
+    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
+        raise NotSupportedError(self._advice("MariaDB"))
+
+    def _advice(self, database: str) -> str:
+        read: Any = self.lhs
+        if isinstance(read, Col):
+            field: Any = read.target
+            source = "" if field.name == "id" else f'source="{field.name}"'
+            remedy = f"Add bucket = BucketField({source}) to {field.model._meta.label}."
+        else:
+            remedy = "Add bucket = BucketField() to the model."
+        return f"{database} cannot compute RavenDB's hash of an id. {remedy}"
+
+
+def _substring(lhs: str, pattern: str) -> str:
+    # The pattern is no parameter: an index on the expression must show the same text.
+    # COLLATE: some collations refuse patterns.
+    written = pattern.replace("\\", r"\\").replace("'", "''").replace("%", "%%")
+    return f"""substring(({lhs}) COLLATE "C" from E'{written}')"""
+
+
+def _after_dollar(lhs: str, place: str, length: str) -> str:
+    # Compared with "", a space would be the same to some collations.
+    return (
+        f"CASE WHEN {place} BETWEEN 2 AND {length} - 1 "
+        f"THEN SUBSTR({lhs}, {place} + 1) END"
+    )

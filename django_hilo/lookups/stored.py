@@ -1,0 +1,54 @@
+"""The column of a row that holds what a transform computes, where the model has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models.expressions import Col
+from django.db.models.sql import Query
+
+from django_hilo.fields import BucketField
+
+
+def stored_column(transform: models.Transform, query: Any) -> Col | None:
+    """Return the column with a transform's values beside the one it reads, or None.
+
+    That is a `GeneratedField` of the transform, or the `BucketField` of a bucket.
+    """
+    read: Any = transform.lhs
+    # Without an alias it is the definition of an index or a generated column, which
+    # wants the expression itself; an alias of another query is none of ours.
+    table = query.alias_map.get(read.alias) if isinstance(read, Col) else None
+    if table is None or table.table_name != read.target.model._meta.db_table:
+        return None
+    for field in read.target.model._meta.local_concrete_fields:
+        if _holds_bucket(field, transform) or _is_generated_by(field, transform):
+            return Col(read.alias, field, transform.output_field)
+    return None
+
+
+def _is_generated_by(field: Any, transform: Any) -> bool:
+    if not field.generated:
+        return False
+    # F("id__anchor"), F("pk__anchor") and Anchor("id") are the same.
+    found = field.expression.resolve_expression(
+        Query(field.model, alias_cols=False), allow_joins=False
+    )
+    return _is_same(found, transform)
+
+
+def _is_same(found: Any, transform: Any) -> bool:
+    return (
+        type(found) is type(transform)
+        and isinstance(found.lhs, Col)
+        and found.lhs.target == transform.lhs.target
+    )
+
+
+def _holds_bucket(field: Any, transform: Any) -> bool:
+    return (
+        isinstance(field, BucketField)
+        and transform.lookup_name == "bucket"
+        and field.model._meta.get_field(field.source) == transform.lhs.target
+    )
