@@ -5,11 +5,13 @@ A lent range belongs to the program that asked for it: this process keeps nothin
 
 from __future__ import annotations
 
+from django.db import router
+
 from django_hilo import pool, reservation
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.reservation import Reservation
-from django_hilo.tables import fields_of
+from django_hilo.tables import fields_of, gapless_fields_of
 from django_hilo.targets import AnyTarget, Target, resolve
 
 
@@ -33,12 +35,22 @@ def known_target(collection: str, using: str | None = None) -> Target:
 
 
 def known_gapless_target(collection: str, using: str | None = None) -> Target:
-    """Return as `known_target`, also where only a gapless counter knows it."""
+    """Return as `known_target`, also where only a gapless counter knows it.
+
+    On the database of the rows: that is where gapless numbers are counted.
+    """
+    check_collection(collection)
+    numbered, named = gapless_fields_of(collection), fields_of(collection)
+    if numbered:
+        field = numbered[0]
+        alias = using or router.db_for_write(field.model)
+        return Target(field.collection_name, alias, "", named[0] if named else None)
     target = _target(collection, using)
-    counters = GaplessCounter.objects.using(target.using)
-    if counters.filter(pk=target.collection.lower()).exists():
-        return target
-    return known_target(collection, using)
+    alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
+    counters = GaplessCounter.objects.using(alias)
+    if not named and not counters.filter(pk=target.collection.lower()).exists():
+        known_target(collection, using)
+    return target._replace(using=alias)
 
 
 def _target(collection: str, using: str | None) -> Target:

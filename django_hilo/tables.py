@@ -11,6 +11,7 @@ from django.db import Error, connections, models, router, transaction
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.fields import GaplessIdField
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.models import HiLoDocument
 from django_hilo.targets import CounterField, home_of, resolve, routed
@@ -45,6 +46,17 @@ def fields_of(collection: str) -> list[Any]:
     if installed is not _index[0]:
         _index = (installed, _by_collection())
     return _index[1].get(collection.lower(), [])
+
+
+def gapless_fields_of(collection: str) -> list[GaplessIdField]:
+    """Return the fields of a collection's gapless ids, whatever its case."""
+    return [
+        field
+        for model in apps.get_models()
+        for field in model._meta.local_fields
+        if isinstance(field, GaplessIdField)
+        and field.collection_name.lower() == collection.lower()
+    ]
 
 
 def _by_collection() -> dict[str, list[Any]]:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
-from django_hilo.lending import known_target, lend
+from django_hilo.gapless import seed_gapless_number
+from django_hilo.lending import known_gapless_target, known_target, lend
 from django_hilo.models import HiLoDocument
 from django_hilo.reservation import reserve, return_issued, return_range
 from tests.records.models import Order
@@ -31,6 +32,24 @@ class TestKnownTarget:
         with pytest.raises(InvalidDocumentId):
             known_target("7up")
         assert not HiLoDocument.objects.exists()
+
+
+class TestKnownGaplessTarget:
+    def test_a_model_with_gapless_ids_spells_it(self):
+        target = known_gapless_target("REGISTRATIONS")
+        assert (target.collection, target.using) == ("registrations", "default")
+        assert known_gapless_target("letters", "other").using == "other"
+
+    def test_numbers_are_counted_where_the_rows_are(self, settings):
+        settings.HILO = {"DATABASE": "other"}
+        assert known_gapless_target("letters").using == "default"
+        assert known_gapless_target("orders").using == "default"
+
+    def test_a_stored_counter_is_enough(self):
+        seed_gapless_number("seeded", 7, "other")
+        assert known_gapless_target("seeded", "other").collection == "seeded"
+        with pytest.raises(LookupError, match="Mind the spelling"):
+            known_gapless_target("seeded")
 
 
 class TestIssuedRanges:

@@ -22,7 +22,7 @@ from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.reservation import reserve
 from django_hilo.rest_framework import bodies, views
 from django_hilo.signals import counter_changed
-from tests.records.models import Order
+from tests.records.models import Letter, Order
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -749,6 +749,12 @@ class TestTransactions:
             patched.setattr(views, "id_start", fail)
             assert post(client, "/hilo/gapless/orders/next/").status_code == 503
         assert post(client, "/hilo/gapless/orders/next/").json()["number"] == 1
+
+    def test_gapless_ids_of_saves_and_of_requests_have_one_counter(self, client):
+        assert Letter.objects.create().pk == "letters/1"
+        answer = post(client, "/hilo/gapless/LETTERS/next/").json()
+        assert answer == {"number": 2, "id": "letters/2"}
+        assert Letter.objects.create().pk == "letters/3"
 
     def test_ids_of_saves_and_of_requests_are_different(self, client):
         given = [Order.objects.create().pk for _ in range(3)]

@@ -13,11 +13,11 @@ from django_hilo.gapless import next_gapless_number, seed_gapless_number
 from django_hilo.generator import next_id, next_ids, next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter
-from tests.records.models import Numbered, Order, Reply, Sortable, Ticket
+from tests.records.models import Numbered, Order, Reply, Sortable, Claim
 
 pytestmark = pytest.mark.django_db
 
-WIDE = "tickets/0000000000000000001-A"
+WIDE = "claims/0000000000000000001-A"
 
 
 class TestWidth:
@@ -38,87 +38,87 @@ class TestWidth:
 
 
 class TestServerSideIds:
-    @pytest.mark.parametrize("asking", ["tickets/", "TICKETS/"])
+    @pytest.mark.parametrize("asking", ["claims/", "CLAIMS/"])
     def test_a_separator_at_the_end_asks_for_19_digits(self, asking):
-        ticket = Ticket(id=asking)
+        claim = Claim(id=asking)
         with CaptureQueriesContext(connection) as queries:
-            ticket.save()
-        assert ticket.pk == WIDE
-        assert Ticket.objects.get().pk == WIDE
+            claim.save()
+        assert claim.pk == WIDE
+        assert Claim.objects.get().pk == WIDE
         assert "INSERT" in queries[-1]["sql"]
-        assert Ticket.objects.create().pk == "tickets/2-A"
+        assert Claim.objects.create().pk == "claims/2-A"
 
     def test_in_bulk_and_assigned(self):
-        made = Ticket.objects.bulk_create([Ticket(id="tickets/"), Ticket()])
+        made = Claim.objects.bulk_create([Claim(id="claims/"), Claim()])
         assert {each.pk for each in made} == {
-            "tickets/1-A",
-            "tickets/0000000000000000002-A",
+            "claims/1-A",
+            "claims/0000000000000000002-A",
         }
-        later = Ticket(id="tickets/")
-        Ticket.objects.assign_ids([later])
-        assert later.pk == "tickets/0000000000000000003-A"
+        later = Claim(id="claims/")
+        Claim.objects.assign_ids([later])
+        assert later.pk == "claims/0000000000000000003-A"
 
     def test_the_separator_of_the_settings(self, settings):
         settings.HILO = {"SEPARATOR": ":"}
-        assert Ticket.objects.create(id="tickets:").pk == "tickets:" + WIDE[8:]
+        assert Claim.objects.create(id="claims:").pk == "claims:" + WIDE[7:]
 
     def test_full_clean_burns_nothing(self):
-        for asking in ("tickets/", "tickets|"):
-            Ticket(id=asking, name="a").full_clean()
-        assert next_number(Ticket) == 1
-        assert next_gapless_number("tickets") == 1
+        for asking in ("claims/", "claims|"):
+            Claim(id=asking, name="a").full_clean()
+        assert next_number(Claim) == 1
+        assert next_gapless_number("claims") == 1
 
 
 class TestIdentities:
     def test_ravendbs_vectors(self):
-        made = [Ticket.objects.create(id="tickets|").pk]
-        assert next_gapless_number("tickets") == 2
-        made.append(Ticket.objects.create(id="tickets|").pk)
-        assert made == ["tickets/1", "tickets/3"]
+        made = [Claim.objects.create(id="claims|").pk]
+        assert next_gapless_number("claims") == 2
+        made.append(Claim.objects.create(id="claims|").pk)
+        assert made == ["claims/1", "claims/3"]
         assert GaplessCounter.objects.get().last == 3
-        assert seed_gapless_number("tickets", 1990) == 1990
-        assert Ticket.objects.create(id="Tickets|").pk == "tickets/1991"
-        assert seed_gapless_number("tickets", 1975) == 1991
-        assert seed_gapless_number("tickets", 1975, force=True) == 1975
-        assert Ticket.objects.create(id="tickets|").pk == "tickets/1976"
+        assert seed_gapless_number("claims", 1990) == 1990
+        assert Claim.objects.create(id="Claims|").pk == "claims/1991"
+        assert seed_gapless_number("claims", 1975) == 1991
+        assert seed_gapless_number("claims", 1975, force=True) == 1975
+        assert Claim.objects.create(id="claims|").pk == "claims/1976"
 
     def test_a_failed_insert_gives_the_number_back_and_the_request_stays(self):
-        Ticket.objects.create(id="tickets|", name="a")
-        second = Ticket(id="tickets|", name="a")
+        Claim.objects.create(id="claims|", name="a")
+        second = Claim(id="claims|", name="a")
         with pytest.raises(IntegrityError):
             second.save()
-        assert second.pk == "tickets|"
+        assert second.pk == "claims|"
         second.name = "b"
         second.save()
-        assert second.pk == "tickets/2"
+        assert second.pk == "claims/2"
 
     def test_in_bulk(self):
-        made = Ticket.objects.bulk_create([Ticket(id="tickets|") for _ in range(3)])
-        assert [each.pk for each in made] == ["tickets/1", "tickets/2", "tickets/3"]
+        made = Claim.objects.bulk_create([Claim(id="claims|") for _ in range(3)])
+        assert [each.pk for each in made] == ["claims/1", "claims/2", "claims/3"]
         assert GaplessCounter.objects.get().last == 3
 
     def test_assign_ids_leaves_it_to_the_save(self):
-        ticket = Ticket(id="tickets|")
-        Ticket.objects.assign_ids([ticket])
-        assert ticket.pk == "tickets|"
+        claim = Claim(id="claims|")
+        Claim.objects.assign_ids([claim])
+        assert claim.pk == "claims|"
         assert not GaplessCounter.objects.exists()
 
     def test_they_are_anchored_too(self):
-        ticket = Ticket.objects.create(id="tickets|")
-        assert Reply.objects.create(id="Replies|", ticket=ticket).pk.endswith(
-            "/1$tickets/1"
+        claim = Claim.objects.create(id="claims|")
+        assert Reply.objects.create(id="Replies|", claim=claim).pk.endswith(
+            "/1$claims/1"
         )
-        wide = Reply.objects.create(id="replies/", ticket=ticket).pk
-        assert wide.endswith("/0000000000000000001-A$tickets/1")
+        wide = Reply.objects.create(id="replies/", claim=claim).pk
+        assert wide.endswith("/0000000000000000001-A$claims/1")
 
     def test_an_explicit_one_keeps_the_numbers_clear(self):
-        Ticket.objects.create(id="tickets/7")
-        assert Ticket.objects.create(id="tickets|").pk == "tickets/8"
+        Claim.objects.create(id="claims/7")
+        assert Claim.objects.create(id="claims|").pk == "claims/8"
 
     def test_hilo_ids_go_on(self):
-        Ticket.objects.create(id="tickets|")
-        assert Ticket.objects.create().pk == "tickets/1-A"
-        assert Ticket.objects.create(id="tickets|").pk == "tickets/2"
+        Claim.objects.create(id="claims|")
+        assert Claim.objects.create().pk == "claims/1-A"
+        assert Claim.objects.create(id="claims|").pk == "claims/2"
 
 
 class TestRefused:
@@ -137,9 +137,9 @@ class TestRefused:
         assert not Order.objects.exists()
         assert order.pk == asking
 
-    @pytest.mark.parametrize("asking", ["orders|", "orders/", "tickets/x/", "|"])
+    @pytest.mark.parametrize("asking", ["orders|", "orders/", "claims/x/", "|"])
     def test_another_collection(self, asking):
-        for save in (Ticket(id=asking).save, Ticket(id=asking).full_clean):
+        for save in (Claim(id=asking).save, Claim(id=asking).full_clean):
             with pytest.raises(ValidationError, match="another collection"):
                 save()
 
@@ -174,6 +174,6 @@ class TestRefused:
 
 
 def test_a_number_beyond_the_column_is_refused(monkeypatch):
-    monkeypatch.setattr(Ticket._meta.pk, "max_length", 10)
+    monkeypatch.setattr(Claim._meta.pk, "max_length", 10)
     with pytest.raises(HiLoError, match="takes 10"):
-        Ticket(id="tickets/").save()
+        Claim(id="claims/").save()

@@ -168,7 +168,7 @@ class Sortable(models.Model):
     objects = HiLoManager()
 
 
-class Ticket(models.Model):
+class Claim(models.Model):
     """Takes RavenDB's identities and server-side ids."""
 
     id = HiLoField(primary_key=True, server_ids=True)
@@ -178,8 +178,8 @@ class Ticket(models.Model):
 
 
 class Reply(models.Model):
-    id = HiLoField(primary_key=True, anchor="ticket", server_ids=True)
-    ticket = models.ForeignKey(Ticket, models.CASCADE)
+    id = HiLoField(primary_key=True, anchor="claim", server_ids=True)
+    claim = models.ForeignKey(Claim, models.CASCADE)
 
     objects = HiLoManager()
 

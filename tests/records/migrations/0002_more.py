@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Ticket",
+            name="Claim",
             fields=[
                 (
                     "id",
@@ -164,7 +164,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     django_hilo.fields.HiLoField(
-                        anchor="ticket",
+                        anchor="claim",
                         max_length=128,
                         primary_key=True,
                         serialize=False,
@@ -172,9 +172,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "ticket",
+                    "claim",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, to="records.ticket"
+                        on_delete=django.db.models.deletion.CASCADE, to="records.claim"
                     ),
                 ),
             ],
