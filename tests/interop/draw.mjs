@@ -1,17 +1,33 @@
 // The npm client as a program: each line on stdin is a task in JSON, each on stdout its
 // answer.
 import { createInterface } from "node:readline";
-import { DocumentStore } from "ravendb";
+import {
+    DocumentStore,
+    GetIdentitiesOperation,
+    NextIdentityForOperation,
+    SeedIdentityForOperation,
+} from "ravendb";
 
 class Order {}
 class Product {}
 
 let store, database;
 
+// This client refuses URLs that name a user; docs/ravendb.md has these lines.
+function asUser(credentials) {
+    const authorization = `Basic ${Buffer.from(credentials).toString("base64")}`;
+    // The client's `dispatcher` is null here, which Node's fetch does not take.
+    return (url, { dispatcher, ...options }) =>
+        fetch(url, { ...options, headers: { ...options.headers, authorization } });
+}
+
 const tasks = {
     async open(site) {
         database = site.database;
         store = new DocumentStore(site.url, database);
+        if (site.user) {
+            store.conventions.customFetch = asUser(site.user);
+        }
         store.initialize();
     },
 
@@ -45,6 +61,18 @@ const tasks = {
             next_of_name: await generator.generateNextIdFor(database, "Products"),
             document: await generator.generateDocumentId(database, new Product()),
         };
+    },
+
+    async next({ name }) {
+        return store.maintenance.send(new NextIdentityForOperation(name));
+    },
+
+    async seed({ name, value, force }) {
+        return store.maintenance.send(new SeedIdentityForOperation(name, value, force));
+    },
+
+    async identities() {
+        return store.maintenance.send(new GetIdentitiesOperation());
     },
 };
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from typing import Any
+from urllib.parse import quote
 
 from ravendb import DocumentStore
+from ravendb.documents.operations.identities import (
+    GetIdentitiesOperation,
+    NextIdentityForOperation,
+    SeedIdentityForOperation,
+)
 
 store: DocumentStore
 
@@ -20,8 +26,11 @@ class Product(Order):
     pass
 
 
-def open_store(url: str, database: str) -> None:
+def open_store(url: str, database: str, user: str = "") -> None:
     global store
+    if user:
+        name, _, password = user.partition(":")
+        url = url.replace("//", f"//{quote(name, '')}:{quote(password, '')}@", 1)
     store = DocumentStore(url, database)
     store.conventions.disable_topology_cache = True  # it would be in the home folder
     store.initialize()
@@ -48,7 +57,27 @@ def ways() -> dict[str, str | None]:
     }
 
 
-TASKS = {"open": open_store, "close": close_store, "draw": draw, "ways": ways}
+def next_identity(name: str) -> int:
+    return store.maintenance.send(NextIdentityForOperation(name))
+
+
+def seed(name: str, value: int, force: bool) -> int:
+    return store.maintenance.send(SeedIdentityForOperation(name, value, force))
+
+
+def identities() -> dict[str, int]:
+    return store.maintenance.send(GetIdentitiesOperation())
+
+
+TASKS = {
+    "open": open_store,
+    "close": close_store,
+    "draw": draw,
+    "ways": ways,
+    "next": next_identity,
+    "seed": seed,
+    "identities": identities,
+}
 
 for line in sys.stdin:
     task: dict[str, Any] = json.loads(line)

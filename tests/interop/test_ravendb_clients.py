@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from django_hilo.gapless import next_gapless_number
 from django_hilo.generator import next_id, return_ranges
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
@@ -62,7 +63,8 @@ class Site:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.host = f"127.0.0.1:{probe.getsockname()[1]}"
-        self.url = f"http://{self.host}/raven/{TOKEN}"
+        self.url_for_users = f"http://{self.host}/raven"
+        self.url = f"{self.url_for_users}/{TOKEN}"
         self.log, self.access_log = folder / "error.log", folder / "access.log"
         with self.log.open("w") as output:
             self.process = subprocess.Popen(
@@ -179,7 +181,9 @@ def start(idle, tmp_path) -> Iterator[Callable[..., Program]]:
     """Open a store in a process that has no other."""
     working: list[tuple[str, Program]] = []
 
-    def start(kind: str, url: str = "", database: str = "shop") -> Program:
+    def start(
+        kind: str, url: str = "", database: str = "shop", user: str = ""
+    ) -> Program:
         require_client(kind)
         found = next((entry for entry in idle if entry[0] == kind), None)
         if found:
@@ -187,7 +191,7 @@ def start(idle, tmp_path) -> Iterator[Callable[..., Program]]:
         else:
             found = kind, Program(COMMANDS[kind], tmp_path / "errors")
         working.append(found)
-        found[1].ask("open", url=url, database=database)
+        found[1].ask("open", url=url, database=database, user=user)
         found[1].has_store = True
         return found[1]
 
@@ -290,19 +294,60 @@ def test_the_ways_of_the_npm_client(site, start):
     assert next_id(Order) == "orders/35-A"
 
 
-def a_robot() -> None:
+ROBOT = "robot:pa:ss/word"
+
+
+def a_robot(*more_permissions: str) -> None:
     robot = User.objects.create_user("robot", password="pa:ss/word")
-    robot.user_permissions.add(Permission.objects.get(codename="take_hilo_ids"))
+    codenames = ["take_hilo_ids", *more_permissions]
+    robot.user_permissions.set(Permission.objects.filter(codename__in=codenames))
 
 
-def test_a_user_in_the_url_of_the_python_client(site, start):
+@clients
+def test_a_user_with_a_password(site, start, kind):
     a_robot()
-    client = start("python", f"http://robot:pa%3Ass%2Fword@{site.host}/raven")
+    client = start(kind, site.url_for_users, user=ROBOT)
 
     assert client.do("draw", count=100)[-1] == "orders/100-A"
     client.close()
 
     assert max_of() == 100
+
+
+@clients
+def test_next_and_seed_identities(site, start, kind):
+    """The vectors of NextAndSeedIdentities; Django takes those of new documents."""
+    a_robot("change_gaplesscounter", "view_gaplesscounter")
+    client = start(kind, site.url_for_users, user=ROBOT)
+
+    def seed(value: int, force: bool = False, name: str = "users") -> Any:
+        return client.do("seed", name=name, value=value, force=force)
+
+    assert next_gapless_number("users") == 1
+    assert client.do("next", name="users") == 2
+    assert next_gapless_number("users") == 3
+    assert client.do("identities") == {"users|": 3}
+    assert seed(1990) == 1990
+    assert next_gapless_number("users") == 1991
+    assert seed(1975) == 1991
+    assert seed(1975, force=True) == 1975
+    assert client.do("next", name="Users|") == 1976
+    assert seed(0, name="person|") == 0
+    assert client.do("next", name="person|") == 1
+    assert client.do("identities") == {"person|": 1, "users|": 1976}
+
+
+@clients
+def test_identities_that_are_refused(site, start, kind):
+    client = start(kind, site.url)
+
+    assert client.do("next", name="users") == 1
+    assert "'usres'" in client.do("next", name="usres")["message"]
+    refused = client.do("seed", name="users", value=5, force=True)
+    assert "django_hilo.change_gaplesscounter" in refused["message"]
+    refused = client.do("identities")
+    assert "django_hilo.view_gaplesscounter" in refused["message"]
+    assert next_gapless_number("users") == 2
 
 
 @clients
@@ -318,10 +363,9 @@ def test_refusals_reach_the_programmer(site, start, kind):
 def test_both_clients_and_django_at_the_same_time(site, start, capsys):
     """20,000 ids of one collection, in two halves, so that all are at it at once."""
     a_robot()
-    user_url = f"http://robot:pa%3Ass%2Fword@{site.host}/raven"
     kinds = ["python"] * 3 + ["npm"] * 3 + ["django"] * 4
-    urls = [user_url, *[site.url] * 9]
-    programs = [start(kind, url) for kind, url in zip(kinds, urls, strict=True)]
+    programs = [start(kinds[0], site.url_for_users, user=ROBOT)]
+    programs += [start(kind, site.url) for kind in kinds[1:]]
     assert [program.answer() for program in programs] == [None] * 10
     drawn: list[list[int]] = [[] for _ in programs]
 
