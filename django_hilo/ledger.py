@@ -43,6 +43,10 @@ class Ledger:
             vars(connection)["hilo_ledger"] = ledger
         return ledger
 
+    def bond(self, on_commit: Callable[[], None]) -> Bond:
+        """Return what tells whether the transaction may still commit all up to now."""
+        return self._watch.bond(on_commit)
+
     def take(self, counter: Counter, count: int) -> list[Share] | None:
         """Take numbers of ranges that this transaction has reserved."""
         with counter.lock:
@@ -66,7 +70,7 @@ class Ledger:
         if not self._connection.in_atomic_block:
             # Without autocommit and atomic() nothing tells of the end of a transaction.
             return [held.take(count)]
-        bond = self._watch.bond(lambda: self._promote(key, held, capacity))
+        bond = self.bond(lambda: self._promote(key, held, capacity))
         self._unfinished[bond] = key, held
         pace.note(capacity)
         self._paces[key] = bond, pace
@@ -103,7 +107,7 @@ class Ledger:
         self, key: CounterKey, number: int, on_commit: Callable[[Floor], None]
     ) -> Floor:
         """Note a floor until the end of the transaction, when it is handed over."""
-        bond = self._watch.bond(lambda: on_commit(floor))
+        bond = self.bond(lambda: on_commit(floor))
         before = self.floor(key)
         floor = Floor(bond, number, before.pace if before else Pace())
         self._floors.setdefault(key, []).append(floor)

@@ -5,15 +5,16 @@ from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import models, transaction
+from django.db import models
 
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.fields.base import IdField
 from django_hilo.freshness import watched
+from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
-from django_hilo.sharding.placement import known, split
+from django_hilo.sharding.placement import known, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import Unplaced, field_of
 
@@ -26,13 +27,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
         return generator.next_id(
-            self.model, self._write_alias(), anchor=_anchor_text(anchor)
+            self.model,
+            self._write_alias(),
+            anchor=None if anchor is None else _anchor_text(anchor),
         )
 
     async def anext_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id, as `next_id`."""
         return await generator.anext_id(
-            self.model, self._write_alias(), anchor=_anchor_text(anchor)
+            self.model,
+            self._write_alias(),
+            anchor=None if anchor is None else _anchor_text(anchor),
         )
 
     def next_ids(self, n: int) -> list[str]:
@@ -76,7 +81,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
 
     def shard(self, id: str | models.Model) -> Self:
         """Return the rows on the shard of an id or object (``HILO["SHARDS"]``)."""
-        return self.using(shard_of(str(_anchor_text(id))))
+        return self.using(shard_of(_anchor_text(id)))
 
     def create(self, **kwargs: Any) -> Model:
         if not isinstance(self._write_alias(), Unplaced):
@@ -106,8 +111,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             stack.enter_context(watched(objects))
             groups = split(objects, using) or {using: objects}
             if len(groups) > 1:
-                for alias in groups:
-                    stack.enter_context(transaction.atomic(using=alias))
+                stack.enter_context(together(groups))
             for alias, group in groups.items():
                 placed = self.using(alias)
                 super(HiLoQuerySet, placed).bulk_create(group, *args, **kwargs)
@@ -118,6 +122,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
     @property
     def db(self) -> str:
         """The database of the query; raises `ShardError` where it is not known."""
+        if self.query.is_empty():
+            return super().db
         return known(self.model, super().db)
 
     def _write_alias(self) -> str:
@@ -152,9 +158,9 @@ def anchored_field(model: type[models.Model]) -> HiLoField:
     return found
 
 
-def _anchor_text(anchor: str | models.Model | None) -> str | None:
+def _anchor_text(anchor: str | models.Model) -> str:
     if not isinstance(anchor, models.Model):
-        return anchor
+        return check_anchor(anchor)
     if anchor.pk is None:
         raise HiLoError(f"{anchor!r} is no anchor: it has no id yet (assign_ids()).")
     return str(anchor.pk)

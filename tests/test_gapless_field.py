@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from django.core import serializers
 from django.db import IntegrityError, connection, transaction
@@ -9,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django_hilo.exceptions import HiLoError
 from django_hilo.gapless import next_gapless_number
 from django_hilo.models import GaplessCounter, HiLoDocument
-from tests.records.models import Letter, PlainLetter, Registered
+from tests.records.models import Claim, Letter, PlainLetter, Registered
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -36,6 +39,73 @@ def test_a_rollback_gives_the_number_back():
         assert Letter.objects.create().pk == "letters/2"
         raise Undo
     assert Letter.objects.create().pk == "letters/1"
+
+
+class TestAfterARollback:
+    """The same object saved again must not take another row's id."""
+
+    def test_it_gets_a_number_of_its_own(self):
+        lost = Letter(name="lost")
+        with pytest.raises(Undo), transaction.atomic():
+            lost.save()
+            raise Undo
+        other = Letter.objects.create(name="other")
+        assert lost.pk == other.pk == "letters/1"
+
+        lost.save()
+
+        assert lost.pk == "letters/2"
+        assert set(Letter.objects.values_list("pk", "name")) == {
+            ("letters/1", "other"),
+            ("letters/2", "lost"),
+        }
+        lost.name = "again"
+        lost.save()
+        assert Letter.objects.get(pk="letters/2").name == "again"
+
+    def test_of_a_savepoint_too(self):
+        lost, kept = Letter(), Letter()
+        with transaction.atomic():
+            kept.save()
+            with pytest.raises(Undo), transaction.atomic():
+                lost.save()
+                raise Undo
+            Letter.objects.create()
+            lost.save()
+            kept.save()
+        assert (kept.pk, lost.pk) == ("letters/1", "letters/3")
+        assert Letter.objects.count() == 3
+
+    def test_in_bulk_and_beside_a_key(self):
+        lost = [Registered(), Registered()]
+        with pytest.raises(Undo), transaction.atomic():
+            Registered.objects.bulk_create(lost)
+            raise Undo
+        Registered.objects.create()
+        lost[0].save()
+        Registered.objects.bulk_create(lost[1:])
+        assert [each.number for each in lost] == ["registrations/2", "registrations/3"]
+
+    def test_an_id_that_was_asked_for_is_asked_for_again(self):
+        lost = Claim(id="claims|")
+        with pytest.raises(Undo), transaction.atomic():
+            lost.save()
+            raise Undo
+        Claim.objects.create(id="claims|")
+        lost.save()
+        assert lost.pk == "claims/2"
+
+    def test_copies_and_pickles_work_inside_the_transaction(self):
+        with transaction.atomic():
+            letter = Letter.objects.create(name="a")
+            for copied in (
+                copy.copy(letter),
+                copy.deepcopy(letter),
+                pickle.loads(pickle.dumps(letter)),
+            ):
+                copied.name = "b"
+                copied.save()
+        assert list(Letter.objects.values_list("pk", "name")) == [("letters/1", "b")]
 
 
 def test_what_is_refused_gives_the_number_back():

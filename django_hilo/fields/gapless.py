@@ -56,8 +56,11 @@ class GaplessIdField(IdField):
         gapless_ids.give(self, missing, using)
 
     def _missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
-        missing = {id(each): each for each in instances if self.is_missing(each)}
+        missing = {id(each): each for each in instances if self.needs_id(each)}
         return list(missing.values())
+
+    def needs_id(self, instance: models.Model) -> bool:
+        return self.is_missing(instance) or gapless_ids.was_rolled_back(self, instance)
 
     def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         """Raise `HiLoError` where the number of an explicit id is absurdly high."""

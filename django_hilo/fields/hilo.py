@@ -77,7 +77,11 @@ class HiLoField(IdField, CounterField):
         super().validate(value, model_instance)
 
     def needs_id(self, instance: models.Model) -> bool:
-        return self.is_missing(instance) or self._asks(instance)
+        return (
+            self.is_missing(instance)
+            or self._asks(instance)
+            or gapless_ids.was_rolled_back(self, instance)
+        )
 
     @contextmanager
     def inserting(
@@ -88,6 +92,7 @@ class HiLoField(IdField, CounterField):
             instance
             for instance in instances
             if server_ids.asks_for_gapless(self._value(instance))
+            or gapless_ids.was_rolled_back(self, instance)
         ]
         with gapless_ids.given(self, asking, using, end=self._end):
             yield

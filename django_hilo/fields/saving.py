@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
+from django_hilo.fields import gapless_ids
 from django_hilo.freshness import is_fresh, watched
 from django_hilo.inheritance import pass_keys_up
 from django_hilo.sharding.placement import place
@@ -37,7 +38,8 @@ def give_first(field: IdField, save_base: Callable[..., None]) -> Any:
         giving: Any = nullcontext()
         if gives:
             pass_keys_up(self, type(self))
-            if field.is_key or self._state.adding or self.pk is None:
+            new = self._state.adding or self.pk is None
+            if field.is_key or new or gapless_ids.was_rolled_back(field, self):
                 giving = field.inserting([self], using)
         with giving:
             if gives and self._state.adding:
@@ -85,6 +87,7 @@ def insert_fresh(field: IdField, save_table: Callable[..., bool]) -> Any:
                 if raw:
                     assert using is not None
                     field.check_explicit([self], using)
+                    place(self, using)
                 fresh = self._state.adding and is_fresh(self, field.attname)
                 force_insert = force_insert or (fresh and not only_update)
             updated = save_table(
