@@ -25,6 +25,7 @@ demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with 
 .PHONY: test
 test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
 	tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist loadfile
+	DATABASES=postgres+mariadb tests/on_each_database.sh $(BIN)/python -m pytest -q tests/test_shard*.py
 
 .PHONY: stress
 stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).

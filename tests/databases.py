@@ -1,6 +1,7 @@
 """Which databases a test run uses.
 
-``HILO_TEST_DATABASE`` is sqlite, postgres or mariadb; servers come only from
+``HILO_TEST_DATABASE`` is sqlite, postgres or mariadb, or two of them: of
+postgres+mariadb the second is the database of the alias "other". Servers come only from
 ``HILO_TEST_POSTGRES`` and ``HILO_TEST_MARIADB`` (URLs), so that nobody's own server is
 touched by surprise.
 """
@@ -21,7 +22,8 @@ ENGINES = {
 }
 URL_VARIABLES = {"postgres": "HILO_TEST_POSTGRES", "mariadb": "HILO_TEST_MARIADB"}
 
-CHOSEN = os.environ.get("HILO_TEST_DATABASE", "sqlite")
+CHOSEN, _, _other = os.environ.get("HILO_TEST_DATABASE", "sqlite").partition("+")
+OTHER = _other or CHOSEN
 
 
 def use_pymysql_without_mysqlclient() -> None:

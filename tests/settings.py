@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-from tests.databases import CHOSEN, settings_for, take_names_from_environment
+from tests.databases import (
+    CHOSEN,
+    OTHER,
+    settings_for,
+    take_names_from_environment,
+)
 
 DATABASES = {
     "default": settings_for(CHOSEN, "hilo"),
-    "other": settings_for(CHOSEN, "hilo_other"),
+    "other": settings_for(OTHER, "hilo_other"),
 }
 take_names_from_environment(DATABASES)
 HILO = {"NODE_TAG": {"default": "A", "other": "B"}}
@@ -18,6 +23,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "django_hilo",
     "tests.records",
+    "tests.spread",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
