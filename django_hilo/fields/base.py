@@ -13,6 +13,7 @@ from django_hilo.fields.saving import give_first, insert_fresh
 from django_hilo.freshness import is_watched, mark_fresh
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.naming import default_collection
+from django_hilo.sharding.placement import refuse_sharded
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -92,6 +93,7 @@ class IdField(_CharField):
         return super().pre_save(model_instance, add)
 
     def _written_to(self, instance: models.Model) -> str:
+        refuse_sharded(type(instance))
         return router.db_for_write(type(instance), instance=instance)
 
     @property

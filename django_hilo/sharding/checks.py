@@ -11,15 +11,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 
 from django_hilo.conf import settings
-from django_hilo.sharding.router import ShardRouter, key_field, shard_router
-from django_hilo.sharding.shards import read_shards
+from django_hilo.sharding.router import ShardRouter, root_of, shard_router
+from django_hilo.sharding.shards import read_shards, shards
+from django_hilo.targets import home_of
 
 
 def are_shards(value: Any) -> bool:
     """Whether a value of ``HILO["SHARDS"]`` says for each id where it belongs."""
     try:
         return value == {} or bool(read_shards(value))
-    except (ImproperlyConfigured, TypeError, AttributeError):
+    except ImproperlyConfigured:
         return False
 
 
@@ -27,7 +28,7 @@ def check_shards(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Check what shards need, and the models whose rows they share."""
-    if not settings.SHARDS:
+    if not settings.SHARDS or not are_shards(settings.SHARDS):
         return []
     router = shard_router()
     if router is None:
@@ -40,7 +41,7 @@ def check_shards(
             )
         ]
     found: list[checks.CheckMessage] = []
-    if settings.DATABASE is None:
+    if len({home_of(alias) for alias in shards().aliases}) > 1:
         found.append(
             checks.Error(
                 "HILO['SHARDS'] is set, but no database is named for the counters: "
@@ -50,19 +51,19 @@ def check_shards(
             )
         )
     for model in apps.get_models():
-        if not model._meta.proxy and router.is_sharded(model):
-            found += _check_model(model, router)
+        if not model._meta.proxy:
+            found += _check_relations(model, router)
     return found
 
 
-def _check_model(
+def _check_relations(
     model: type[models.Model], router: ShardRouter
 ) -> Iterator[checks.CheckMessage]:
-    for field in model._meta.local_concrete_fields:
-        if router.crosses(field) and not _is_anchored(model, field):
+    for field in _relations(model):
+        if not _is_anchored(model, field) and router.crosses(_foreign_key(field)):
             yield checks.Warning(
-                f"{field} refers to rows that may be on other shards: saving such an "
-                f"object raises ShardError.",
+                f"{field} refers to rows that may be on other shards: relations to "
+                f"those are refused.",
                 hint=f'Anchor the one to the other, HiLoField(anchor="{field.name}"), '
                 f"or set db_constraint=False and keep the id alone.",
                 obj=field,
@@ -70,11 +71,27 @@ def _check_model(
             )
 
 
+def _relations(model: type[models.Model]) -> list[Any]:
+    many: Any = model._meta.local_many_to_many
+    own = [each for each in many if each.remote_field.through._meta.auto_created]
+    return [*model._meta.local_fields, *own]
+
+
+def _foreign_key(field: Any) -> Any:
+    """Return the field itself, or what a table of many-to-many refers with."""
+    if not field.many_to_many:
+        return field
+    through = field.remote_field.through._meta
+    return through.get_field(field.m2m_reverse_field_name())
+
+
 def _is_anchored(model: type[models.Model], relation: Any) -> bool:
     """Whether the ids of a model end as those of the related model do."""
-    anchor: Any = getattr(key_field(model), "anchor", None)
+    anchor: Any = getattr(root_of(model)._meta.pk, "anchor", None)
     if not isinstance(anchor, str):
         return callable(anchor)  # nobody knows; saving looks
     first, _, rest = anchor.partition("__")
-    related: Any = key_field(relation.remote_field.model)
-    return first == relation.name and rest in ("", getattr(related, "anchor", None))
+    if first != relation.name:
+        return False
+    related: Any = root_of(relation.remote_field.model)._meta.pk
+    return rest in ("", getattr(related, "anchor", None))

@@ -24,13 +24,15 @@ class ShardRouter:
     def is_sharded(self, model: type[models.Model]) -> bool:
         """Whether the rows of a model are spread: those with a HiLo key.
 
-        Override it to keep a model's rows together, on every shard or elsewhere. The
-        rows of a many-to-many relation go with the model that has the field.
+        Override it to keep a model's rows together, on every shard or elsewhere. It is
+        not asked for proxies, children, many-to-many tables and models whose key is
+        that of another: their rows go with those that they belong to.
         """
-        owner: Any = model._meta.auto_created
-        if owner:
-            return self.is_sharded(owner)
-        return isinstance(key_field(model), CounterField)
+        return isinstance(model._meta.pk, CounterField)
+
+    def spreads(self, model: type[models.Model]) -> bool:
+        """Whether the rows of a model, or of the one they belong to, are spread."""
+        return self.is_sharded(root_of(model))
 
     def db_for_read(self, model: type[models.Model], **hints: Any) -> str | None:
         return self._database(model, hints.get("instance"))
@@ -43,12 +45,12 @@ class ShardRouter:
     ) -> bool | None:
         if not settings.SHARDS:
             return None
-        sharded = [self.is_sharded(type(each)) for each in (obj1, obj2)]
-        if not any(sharded):
+        spread = [self.spreads(type(each)) for each in (obj1, obj2)]
+        if not any(spread):
             return None
-        if not all(sharded):
+        if not all(spread):
             # Tables that each shard has a copy of.
-            other = type(obj2 if sharded[0] else obj1)
+            other = type(obj2 if spread[0] else obj1)
             copied = all(
                 router.allow_migrate_model(alias, other) for alias in shards().aliases
             )
@@ -65,16 +67,19 @@ class ShardRouter:
     ) -> bool | None:
         if not settings.SHARDS or not model_name:
             return None
-        model = hints.get("model") or apps.get_model(app_label, model_name)
-        return db in shards().aliases if self.is_sharded(model) else None
+        try:
+            model = hints.get("model") or apps.get_model(app_label, model_name)
+        except LookupError:  # a hint in an old migration
+            return None
+        return db in shards().aliases if self.spreads(model) else None
 
     def _database(
         self, model: type[models.Model], instance: models.Model | None
     ) -> str | None:
-        if not settings.SHARDS or not self.is_sharded(model):
+        if not settings.SHARDS or not self.spreads(model):
             return None
         shard = None
-        if instance is not None and self.is_sharded(type(instance)):
+        if instance is not None and self.spreads(type(instance)):
             shard = self.shard_of(instance)
         return shard or Unplaced(home_of(shards().aliases[0]))
 
@@ -83,12 +88,14 @@ class ShardRouter:
         id = id_of(instance)
         if id:
             return shard_of(id)
-        field: Any = key_field(type(instance))
+        field: Any = root_of(type(instance))._meta.pk
         anchor = getattr(field, "anchor", None)
         if anchor is None or field.convention is not None:
             return None
+        start = f"{field.collection_name}{settings.SEPARATOR}"
+        if shards().goes_on(start):
+            return None
         try:
-            start = f"{field.collection_name}{settings.SEPARATOR}"
             return shard_of(f"{start}${anchor_of(instance, anchor)}")
         except HiLoError:
             return None
@@ -99,7 +106,8 @@ class ShardRouter:
         Raises `ShardError` where ``using`` is another one, or a foreign key leaves it.
         """
         id = id_of(instance)
-        assert id is not None
+        if id is None:
+            return using  # Django refuses it: an update without a key
         shard = shard_of(id)
         if not isinstance(using, Unplaced) and using != shard:
             raise ShardError(
@@ -110,7 +118,7 @@ class ShardRouter:
             )
         for field in type(instance)._meta.concrete_fields:
             if self.crosses(field):
-                value = getattr(instance, field.attname)
+                value = _related_id(field, instance)
                 if value is not None and shard_of(str(value)) != shard:
                     raise ShardError(
                         f"{type(instance)._meta.label} {id!r} belongs to the shard "
@@ -124,9 +132,9 @@ class ShardRouter:
         return (
             isinstance(field, models.ForeignKey)
             and field.db_constraint  # type: ignore[attr-defined]
-            and not field.remote_field.parent_link
+            and not field.primary_key
             and field.target_field.primary_key
-            and self.is_sharded(field.related_model)
+            and self.spreads(field.related_model)
         )
 
 
@@ -137,18 +145,28 @@ _ADVICE = (
 )
 
 
-def key_field(model: type[models.Model]) -> models.Field[Any, Any]:
-    """Return the field that a model's key comes from: with parents, the first one's."""
-    field = model._meta.pk
-    while field.remote_field and field.remote_field.parent_link:
-        field = field.remote_field.model._meta.pk
-    return field
+def root_of(model: type[models.Model]) -> type[models.Model]:
+    """Return the model that the rows of a model belong to, and have their keys from."""
+    model = model._meta.concrete_model or model
+    owner: Any = model._meta.auto_created  # of a many-to-many table
+    relation: Any = model._meta.pk.remote_field  # of a child, or of another's key
+    if owner or relation:
+        return root_of(owner or relation.model)
+    return model
 
 
 def id_of(instance: models.Model) -> str | None:
     """Return the id of an object, None where it has none yet."""
-    field: Any = key_field(type(instance))
-    return getattr(instance, field.attname, None) or instance.pk or None
+    key = root_of(type(instance))._meta.pk.attname
+    return getattr(instance, key, None) or instance.pk or None
+
+
+def _related_id(field: Any, instance: models.Model) -> Any:
+    value = getattr(instance, field.attname)
+    if value is None and field.is_cached(instance):
+        related = field.get_cached_value(instance)
+        value = None if related is None else related.pk  # it got its id since
+    return value
 
 
 def shard_router() -> ShardRouter | None:

@@ -49,6 +49,13 @@ class Shards(NamedTuple):
                 return ranges
         return self.ranges
 
+    def goes_on(self, start: str) -> bool:
+        """Whether a prefix has more of an id than its start."""
+        start = start.lower()
+        return any(
+            prefix.startswith(start) and prefix != start for prefix, _ in self.prefixed
+        )
+
 
 def shard_of(id: str) -> str:
     """Return the shard of an id: an alias of ``HILO["SHARDS"]``.
@@ -68,7 +75,15 @@ def shards() -> Shards:
 
 def read_shards(given: Any) -> Shards:
     """Return what a value of ``HILO["SHARDS"]`` says; raises ImproperlyConfigured."""
-    return _read(_frozen(given))
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(
+            f"HILO['SHARDS'] is {given!r}: a dict of all shards is needed, such as "
+            f"{{'default': None, 'other': None}}."
+        )
+    try:
+        return _read(_frozen(given))
+    except TypeError as error:  # a value of no known kind, such as a set
+        raise ImproperlyConfigured(f"HILO['SHARDS'] is {given!r}: {error}.") from error
 
 
 def _frozen(given: Any) -> Any:
