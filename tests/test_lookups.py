@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 import re
+import sys
+from functools import partial
 
 import pytest
-from django.db import connection
-from django.db.models import Count, F, Index, Max, Value
+from django.db import NotSupportedError, connection, connections
+from django.db.models import Count, F, Max, Transform, Value
 from django.db.models.functions import Mod
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from django_hilo import lookups
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.fields import HiLoField
-from django_hilo.identifiers import MAX_NUMBER, parse
-from django_hilo.lookups import Number, sqlite
+from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.identifiers import MAX_NUMBER, anchor_in, parse
+from django_hilo.lookups import Anchor, Bucket, Collection, NodeTag, Number, sqlite
+from django_hilo.sharding import bucket_of
 from tests.records.models import Invoice, Numbered, Order, OrderLine, Plain, Restaurant
 from tests.test_identifiers import document_ids
 
@@ -47,25 +50,53 @@ IDS = {
 }
 
 
-def _number_or_none(text: str) -> int | None:
+def _part(name: str, text: str) -> int | str | None:
     try:
-        return parse(text).number
+        return getattr(parse(text), name)
     except InvalidDocumentId:
         return None
 
 
-def _stored(text: str) -> int | None:
-    """Let the database say what the number of an id is."""
+IN_PYTHON = {
+    Number: partial(_part, "number"),
+    Collection: partial(_part, "collection"),
+    NodeTag: partial(_part, "node_tag"),
+    Anchor: anchor_in,
+    Bucket: bucket_of,
+}
+
+
+def _computed() -> list[type[Transform]]:
+    """Return what the database at hand computes."""
+    return [
+        part
+        for part in IN_PYTHON
+        if part is not Bucket or connection.vendor == "sqlite"
+    ]
+
+
+def _stored(text: str) -> tuple[int | str | None, ...]:
+    """Let the database say what the parts of an id are."""
     Numbered.objects.all().delete()
     Numbered().save()
     # Past the field, which refuses what would be too far a jump.
     Numbered.objects.update(number=text)
-    return Numbered.objects.values_list("number__number", flat=True).get()
+    parts = [f"number__{part.lookup_name}" for part in _computed()]
+    return Numbered.objects.values_list(*parts).get()
 
 
 @pytest.mark.parametrize("text", IDS)
-def test_the_number_of_a_text(text):
-    assert _stored(text) == IDS[text] == _number_or_none(text)
+def test_the_parts_of_a_text(text):
+    number, *others = _stored(text)
+
+    assert number == IDS[text]
+    assert (number, *others) == tuple(IN_PYTHON[part](text) for part in _computed())
+
+
+def test_the_collection_and_the_node_tag():
+    assert _stored("Order-Lines:N2/07-BC$x")[1:4] == ("Order-Lines", "BC", "x")
+    assert _stored("orders/7")[1:4] == ("orders", "", None)
+    assert _stored("orders/7-a")[1:4] == (None, None, None)
 
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
@@ -74,6 +105,7 @@ texts = st.one_of(
     st.from_regex(
         r"[a-z]{1,3}.{0,4}[0-9]{1,20}(-[A-Za-z]{0,5})?.{0,3}", fullmatch=True
     ),
+    st.text("$a /1-A\uff04\n", max_size=8),
     document_ids.map(str).map(str.swapcase),
     document_ids.map(str),
 ).filter(lambda text: not re.search("[\x00\ud800-\udfff]", text))
@@ -84,17 +116,23 @@ texts = st.one_of(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     max_examples=200,
 )
-@given(texts=st.lists(texts, min_size=1, max_size=30))
+@given(texts=st.lists(texts, min_size=1, max_size=10))
 @example(list(IDS))
-def test_the_database_reads_as_parse_does(one_row, texts):
+@example(["a$ ", "a$", " $b", "$a$b", "a$$b", "a\uff04b", "a\uff04b$c", ""])
+def test_the_database_reads_as_python_does(one_row, texts):
     asked = {
-        f"n{place}": Number(Value(text, HiLoField(max_length=999)))
+        f"{part.lookup_name}{place}": part(Value(text, HiLoField(max_length=999)))
         for place, text in enumerate(texts)
+        for part in _computed()
     }
 
     found = Plain.objects.values(**asked).get()
 
-    assert found == {name: _number_or_none(texts[int(name[1:])]) for name in asked}
+    assert found == {
+        f"{part.lookup_name}{place}": IN_PYTHON[part](text)
+        for place, text in enumerate(texts)
+        for part in _computed()
+    }
 
 
 @pytest.fixture
@@ -198,19 +236,6 @@ def test_the_mode_without_backslash_escapes_changes_nothing(orders):
         cursor.execute("SET default_regex_flags = DEFAULT")
 
 
-def test_an_index_of_the_number_is_used_on_postgresql():
-    if connection.vendor != "postgresql":
-        pytest.skip("Only PostgreSQL makes an index of it without our function.")
-    index = Index(F("id__number"), name="orders_by_number")
-    with connection.schema_editor() as editor:
-        editor.add_index(Order, index)
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-
-    assert "orders_by_number" in Order.objects.filter(id__number=33).explain()
-    assert "orders_by_number" in Order.objects.order_by("id__number").explain()
-
-
 def test_connections_that_are_open_already_get_the_function(orders):
     if connection.vendor != "sqlite":
         pytest.skip("Only SQLite needs one.")
@@ -221,3 +246,75 @@ def test_connections_that_are_open_already_get_the_function(orders):
     lookups.register()
 
     assert Order.objects.filter(id__number=33)
+
+
+def test_gapless_ids_have_the_lookups_too():
+    assert set(IN_PYTHON) <= set(GaplessIdField().get_lookups().values())
+
+
+def test_filters_by_other_parts(orders):
+    Invoice.objects.create(order_id="orders/33")
+
+    assert Order.objects.filter(id__collection="orders").count() == 4
+    assert Order.objects.get(id__collection=None).pk == "nonsense"
+    assert Order.objects.filter(id__node_tag="A").count() == 3
+    assert Order.objects.get(id__node_tag="").pk == "orders/33"
+    assert Order.objects.get(id__node_tag=None).pk == "nonsense"
+    assert Order.objects.get(invoice__id__anchor=F("pk")).pk == "orders/33"
+    assert Invoice.objects.get(id__anchor__startswith="orders/").pk.endswith(
+        "$orders/33"
+    )
+    tags = Order.objects.values("id__node_tag").annotate(n=Count("pk"))
+    assert set(tags.values_list("id__node_tag", "n")) == {("A", 3), ("", 1), (None, 1)}
+
+
+def test_filter_by_bucket(orders):
+    if connection.vendor != "sqlite":
+        pytest.skip("Servers cannot compute it.")
+
+    assert Order.objects.get(id__bucket=bucket_of("orders/33")).pk == "orders/33"
+    assert [order.pk for order in Order.objects.order_by("id__bucket")] == sorted(
+        Order.objects.values_list("pk", flat=True), key=bucket_of
+    )
+
+
+def test_servers_say_what_gives_buckets():
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite computes it.")
+
+    said = r"Add bucket = BucketField\(\) to records.Order\."
+    with pytest.raises(NotSupportedError, match=said):
+        Order.objects.filter(id__bucket=1).exists()
+    with pytest.raises(NotSupportedError, match=r'BucketField\(source="order"\) to'):
+        OrderLine.objects.filter(order__id__bucket=1).exists()
+    with pytest.raises(NotSupportedError, match="to the model"):
+        list(Plain.objects.values(bucket=Bucket(Value("x"))))
+
+
+def test_a_bucket_without_xxhash_says_what_to_install(monkeypatch):
+    if connection.vendor != "sqlite":
+        pytest.skip("Only SQLite computes it.")
+    monkeypatch.setitem(sys.modules, "xxhash", None)
+    monkeypatch.delitem(sys.modules, "django_hilo.sharding.buckets")
+
+    assert Order.objects.filter(id__number=1).count() == 0
+    with pytest.raises(ImportError, match=r"django-hilo\[sharding\]"):
+        Order.objects.filter(id__bucket=1).exists()
+
+
+def test_a_column_of_other_types_has_no_parts_on_sqlite(one_row):
+    if connection.vendor != "sqlite":
+        pytest.skip("Only SQLite has such values.")
+
+    found = Plain.objects.values(
+        **{part.lookup_name: part(Value(b"orders/1-A")) for part in (Number, Bucket)}
+    )
+
+    assert found.get() == {"number": None, "bucket": None}
+
+
+def test_other_databases_are_refused(monkeypatch):
+    monkeypatch.setattr(connections["default"], "vendor", "other")
+
+    with pytest.raises(NotSupportedError, match="__number works on SQLite, PostgreSQL"):
+        str(Order.objects.filter(id__number=1).query)
