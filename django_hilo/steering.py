@@ -204,10 +204,10 @@ def take_gapless(collection: str, *, using: str, user: Any) -> int:
 
 def seed_gapless(
     collection: str, value: int, *, using: str, user: Any, force: bool = False
-) -> int:
+) -> tuple[int, int]:
     """Set the last gapless number of a collection, as `seed_gapless_number`.
 
-    Tells nobody where it stays as it is.
+    Returns what it was and what it is; tells nobody where it stays.
     """
     with transaction.atomic(using=using):
         # This makes the row or locks it, and tells the number so far.
@@ -216,7 +216,7 @@ def seed_gapless(
     if new != old:
         change = Change.RAISED if new > old else Change.LOWERED
         _tell_gapless(collection, using, change, old, new, user)
-    return new
+    return old, new
 
 
 def _check_max(number: int) -> None:

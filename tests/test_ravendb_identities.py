@@ -17,6 +17,7 @@ from django_hilo.gapless import next_gapless_number, seed_gapless_number
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import Change, counter_changed
+from tests.records.models import Letter
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -98,6 +99,11 @@ class TestNextAndSeed:
 
         assert raven.seed("person|&value=0") == 0
         assert raven.next("person|") == 1
+
+    def test_of_rows_with_gapless_ids(self, raven):
+        assert raven.next("letters") == 1
+        assert Letter.objects.create().pk == "letters/2"
+        assert raven.next("Letters|") == 3
 
     def test_a_hilo_counter_makes_a_collection_known(self, raven):
         HiLoDocument.objects.create(collection="person", node_tag="A", max=32)

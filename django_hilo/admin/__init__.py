@@ -1,4 +1,4 @@
-"""The admin of counters and server prefixes.
+"""The admin of counters, server prefixes and gapless counters.
 
 To show them in another theme, mix them with its ModelAdmin and register the result in
 their place: ``class Mine(HiLoDocumentAdmin, unfold.admin.ModelAdmin)``.
@@ -9,10 +9,12 @@ from __future__ import annotations
 from django.contrib import admin
 
 from django_hilo.admin.counters import HiLoDocumentAdmin
+from django_hilo.admin.gapless import GaplessCounterAdmin
 from django_hilo.admin.prefixes import ServerPrefixAdmin
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 
-__all__ = ["HiLoDocumentAdmin", "ServerPrefixAdmin"]
+__all__ = ["GaplessCounterAdmin", "HiLoDocumentAdmin", "ServerPrefixAdmin"]
 
 admin.site.register(HiLoDocument, HiLoDocumentAdmin)
 admin.site.register(ServerPrefix, ServerPrefixAdmin)
+admin.site.register(GaplessCounter, GaplessCounterAdmin)

@@ -68,7 +68,7 @@ class DatabaseFilter(admin.SimpleListFilter):
     parameter_name = PARAMETER
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = home_databases()
+        names = model_admin.databases()
         return [(name, name) for name in names] if len(names) > 1 else []
 
     def queryset(self, request: HttpRequest, queryset: Any) -> None:
@@ -87,9 +87,13 @@ class DatabaseFilter(admin.SimpleListFilter):
 class DatabasesAdmin(admin.ModelAdmin):
     """A ModelAdmin that reaches the rows of every database that may hold counters."""
 
+    def databases(self) -> list[str]:
+        """Return the databases whose rows are shown, that of `home_databases` first."""
+        return home_databases()
+
     def chosen_database(self, request: HttpRequest) -> str:
         """Return the database that the switch of a request names."""
-        names = home_databases()
+        names = self.databases()
         given = request.GET.get(PARAMETER) or QueryDict(request.GET.get(_FILTERS)).get(
             PARAMETER
         )
@@ -107,7 +111,7 @@ class DatabasesAdmin(admin.ModelAdmin):
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
         alias, key = split(object_id)
-        first, *others = home_databases()
+        first, *others = self.databases()
         if alias not in (others if ":" in object_id else [first]):
             return None
         try:
@@ -129,7 +133,7 @@ class DatabasesAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        names = home_databases()
+        names = self.databases()
         asked = request.GET.get(PARAMETER, names[0])
         if asked not in names:
             text = gettext("There are no counters on a database “%(alias)s”.")
@@ -154,7 +158,7 @@ class DatabasesAdmin(admin.ModelAdmin):
 
     def database_line(self, alias: str) -> dict[str, Any]:
         """Return what a page says about its database, where there are several."""
-        if len(home_databases()) == 1:
+        if len(self.databases()) == 1:
             return {}
         return {"subtitle": gettext("Database: %(alias)s") % {"alias": alias}}
 
@@ -191,7 +195,7 @@ class DatabasesAdmin(admin.ModelAdmin):
 
     def database_field(self, request: HttpRequest) -> Any:
         """Make the form field that says where a new object shall be."""
-        names = home_databases()
+        names = self.databases()
         field: models.Field = models.CharField(
             _("database"),
             choices=[(name, name) for name in names],

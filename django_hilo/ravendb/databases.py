@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django_hilo import lending
 from django_hilo.conf import settings
-from django_hilo.models import GaplessCounter
 from django_hilo.ravendb.protocol import Refusal, shown
 from django_hilo.tables import fields_of
 from django_hilo.targets import Target, resolve
@@ -40,18 +39,16 @@ def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:
     error makes no counter: 400, since of a 404 neither client shows the message.
     """
     alias = alias_of(database)
-    stored = GaplessCounter.objects.using(alias).filter(pk=collection.lower())
-    if not stored.exists():
-        try:
-            lending.known_target(collection, alias)
-        except LookupError:
-            raise Refusal(
-                400,
-                "System.InvalidOperationException",
-                f"There is no identity {shown(collection)} here, nor a model that has "
-                f"ids of it: mind the spelling, or seed it first.",
-            ) from None
-    return collection.lower(), alias
+    try:
+        target = lending.known_gapless_target(collection, alias)
+    except LookupError:
+        raise Refusal(
+            400,
+            "System.InvalidOperationException",
+            f"There is no identity {shown(collection)} here, nor a model that has ids "
+            f"of it: mind the spelling, or seed it first.",
+        ) from None
+    return target.collection.lower(), target.using
 
 
 def server_tag_of(target: Target) -> str:

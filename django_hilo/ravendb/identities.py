@@ -25,7 +25,7 @@ def next_identity(request: HttpRequest, database: str) -> HttpResponse:
 def seed_identity(request: HttpRequest, database: str) -> HttpResponse:
     """Set the last number, of an unknown collection too; answer what it is then."""
     seed = SeededIdentity.read(request.GET)
-    last = steering.seed_gapless(
+    _, last = steering.seed_gapless(
         seed.collection,
         seed.value,
         force=seed.force,
