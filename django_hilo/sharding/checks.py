@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 
 from django_hilo.conf import settings
+from django_hilo.managers import HiLoQuerySet
 from django_hilo.sharding.router import ShardRouter, root_of, shard_router
 from django_hilo.sharding.shards import read_shards, shards
 from django_hilo.targets import home_of
@@ -51,9 +52,26 @@ def check_shards(
             )
         )
     for model in apps.get_models():
+        found += _check_manager(model, router)
         if not model._meta.proxy:
             found += _check_relations(model, router)
     return found
+
+
+def _check_manager(
+    model: type[models.Model], router: ShardRouter
+) -> Iterator[checks.CheckMessage]:
+    if router.spreads(model) and not isinstance(
+        model._default_manager.all(), HiLoQuerySet
+    ):
+        yield checks.Error(
+            f"The rows of {model._meta.label} are spread over shards, but its default "
+            f"manager is no HiLoManager: queries that name no shard would look on one "
+            f"of them, and say nothing.",
+            hint="Set objects = HiLoManager(), or build the manager from HiLoQuerySet.",
+            obj=model,
+            id="django_hilo.E017",
+        )
 
 
 def _check_relations(
