@@ -668,10 +668,11 @@ class TestDemo:
         assert table["Orders"][-2:] == ["orders/1-A", "orders/200-A"]
         assert re.fullmatch(r"invoices/1-A\$orders/\d+-A", table["Invoices"][-2])
         assert table["Total"][2] == "5", "reservations"
-        wrong = made_up.sql(
-            "SELECT id FROM shop_invoice WHERE id NOT LIKE '%$' || order_id"
-        )
-        assert wrong == []
+        for table in ("shop_orderline", "shop_invoice"):
+            wrong = made_up.sql(
+                f"SELECT id FROM {table} WHERE id NOT LIKE '%$' || order_id"
+            )
+            assert wrong == []
 
     def test_twice_on_one_file(self, made_up):
         password = made_up.sql("SELECT username, password FROM auth_user")
@@ -898,7 +899,11 @@ class TestAdmin:
             "print(answer.status_code, order.pk, order.lines.get().pk)"
         )
 
-        assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A"]
+        assert printed.split() == [
+            "302",
+            "orders/3-A",
+            "OrderLines/4-A$orders/3-A",
+        ]
 
     @pytest.mark.parametrize("name", ["customer", "order", "orderline", "invoice"])
     def test_lists_are_in_order_of_numbers(self, made_up, name):
@@ -981,7 +986,8 @@ class TestApi:
         )
 
         assert printed.splitlines() == [
-            "[('OrderLines/1-A', '168.00'), ('OrderLines/2-A', '83.30')]",
+            "[('OrderLines/1-A$orders/1-A', '168.00'), "
+            "('OrderLines/2-A$orders/1-A', '83.30')]",
             "orders/1-A",
         ]
 

@@ -88,7 +88,8 @@ class Order(models.Model):
 
 
 class OrderLine(models.Model):
-    id = HiLoField(primary_key=True)
+    # The id ends in that of the order, so both have one bucket, and so one shard.
+    id = HiLoField(primary_key=True, anchor="order")
     order = models.ForeignKey(
         Order, models.CASCADE, related_name="lines", verbose_name=_("order")
     )
@@ -133,7 +134,6 @@ class OrderLine(models.Model):
 
 
 class Invoice(models.Model):
-    # The id ends in that of the order, so both go to the same shard.
     id = HiLoField(primary_key=True, anchor="order")
     order = models.ForeignKey(
         Order, models.PROTECT, related_name="invoices", verbose_name=_("order")

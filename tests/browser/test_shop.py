@@ -47,8 +47,8 @@ def test_an_order_is_found_changed_and_deleted(order, open_as, superuser):
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator(".messagelist")).to_contain_text("was changed successfully")
     assert set(OrderLine.objects.values_list("pk", flat=True)) == {
-        "OrderLines/North/1-A",
-        "OrderLines/North/2-A",
+        "OrderLines/North/1-A$orders/North/1-A",
+        "OrderLines/North/2-A$orders/North/1-A",
     }
     page.get_by_role("link", name="History").click()
     expect(page.locator("#change-history")).to_contain_text("Added order line")
