@@ -89,6 +89,13 @@ def seed_gapless_number(
         return _read(collection, using) if last is None else last
 
 
+def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
+    """Return the last gapless number of a collection, 0 before the first; no lock."""
+    collection = check_collection(collection).lower()
+    row = GaplessCounter.objects.using(using).filter(pk=collection).first()
+    return row.last if row else 0
+
+
 # One statement makes the row or changes it: an UPDATE of a row that is missing would
 # lock the gap, in which several first callers block each other.
 

@@ -48,14 +48,23 @@ def fields_of(collection: str) -> list[Any]:
     return _index[1].get(collection.lower(), [])
 
 
-def gapless_fields_of(collection: str) -> list[GaplessIdField]:
+def gapless_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models whose ids may be gapless."""
+    for model in apps.get_models():
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                if isinstance(field, GaplessIdField) or getattr(
+                    field, "server_ids", False
+                ):
+                    yield field
+
+
+def gapless_fields_of(collection: str) -> list[Any]:
     """Return the fields of a collection's gapless ids, whatever its case."""
     return [
         field
-        for model in apps.get_models()
-        for field in model._meta.local_fields
-        if isinstance(field, GaplessIdField)
-        and field.collection_name.lower() == collection.lower()
+        for field in gapless_fields()
+        if field.collection_name.lower() == collection.lower()
     ]
 
 
@@ -117,6 +126,11 @@ def highest_number(field: models.Field[Any, Any], using: str) -> int:
     assert isinstance(field, CounterField)
     target = resolve(field, using)
     return _highest(field, using, {"", target.node_tag})[0]
+
+
+def highest_gapless_number(field: Any, using: str) -> int:
+    """Return the highest number of a field's gapless ids in its table, else 0."""
+    return _highest(field, using, {""})[0]
 
 
 def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:

@@ -4,12 +4,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connections
+from django.db import connection, connections
 
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
 from django_hilo.reservation import read_max, reserve, return_range
-from tests.records.models import Bistro, Order
+from tests.records.models import Bistro, Claim, Letter, Order
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -70,3 +70,18 @@ def test_unknown_collections_and_quiet_runs():
     with pytest.raises(CommandError, match=r"has ids of nothing.*orders"):
         run("nothing")
     assert run(verbosity=0) == ""
+
+
+def test_gapless_counters_too(transactional_db):
+    Letter.objects.create()
+    with connection.cursor() as cursor:
+        for key in ("letters/40", "letters/90-A", "other/70"):
+            cursor.execute("INSERT INTO records_letter (id) VALUES (%s)", [key])
+        cursor.execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
+    assert "would be raised from 1 to 40" in run("letters", dry_run=True)
+    out = run()
+    assert "the last gapless number of 'letters' on 'default' was raised: 1 to 40" in out
+    assert "the last gapless number of 'claims' on 'default' was raised: 0 to 7" in out
+    assert Letter.objects.create().pk == "letters/41"
+    assert Claim.objects.create(id="claims|").pk == "claims/8"
+    assert "is 41, the highest id has 41" in run("letters")

@@ -13,6 +13,7 @@ from django_hilo.fields import gapless_ids
 from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_gapless_field
 from django_hilo.freshness import forget_fresh, is_fresh
+from django_hilo.gapless import last_gapless_number
 
 
 class GaplessIdField(IdField):
@@ -68,7 +69,7 @@ class GaplessIdField(IdField):
         highest = max(self._explicit(instances), default=0)
         if highest <= jump:
             return
-        last = gapless_ids.last_number(self, using)
+        last = last_gapless_number(self.collection_name, using)
         if highest - last > jump:
             raise HiLoError(
                 f"The number {highest} is {highest - last} over the last gapless "

@@ -13,7 +13,6 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.identifiers import check_separator, id_start
 from django_hilo.ledger import Ledger
-from django_hilo.models import GaplessCounter
 from django_hilo.sharding.placement import is_sharded
 from django_hilo.targets import home_of
 
@@ -114,10 +113,3 @@ def keep_clear_of(field: IdField, numbers: Sequence[int], using: str) -> None:
     """Let no coming gapless number be one of explicit ids inserted on ``using``."""
     if numbers:
         seed_gapless_number(field.collection_name, max(numbers), using)
-
-
-def last_number(field: IdField, using: str) -> int:
-    """Return the last gapless number of a field's collection, 0 before the first."""
-    counters = GaplessCounter.objects.using(using)
-    row = counters.filter(pk=field.collection_name.lower()).first()
-    return row.last if row else 0

@@ -1,21 +1,30 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from django_hilo.exceptions import HiLoError
+from django_hilo.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.reservation import raise_floor, read_max
-from django_hilo.tables import fields_on, highest_number
+from django_hilo.tables import (
+    fields_on,
+    gapless_fields,
+    highest_gapless_number,
+    highest_number,
+    may_have_table,
+)
 from django_hilo.targets import resolve
 
 
 class Command(BaseCommand):
     help = (
-        "Raises Max of each counter to the highest id in the tables if it is lower: "
-        "after a restore, a failover or an import by SQL. Never lowers it; may run "
-        "beside writers."
+        "Raises Max of each counter, and each gapless counter, to the highest id in "
+        "the tables if it is lower: after a restore, a failover or an import by SQL. "
+        "Never lowers it; may run beside writers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,18 +47,23 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         using = options["database"]
         wanted = {collection.lower() for collection in options["collections"]}
-        fields = list(fields_on(using))
-        known = {field.collection_name.lower() for field in fields}
+        tasks = [(field, self.raise_one) for field in fields_on(using)]
+        tasks += [
+            (field, self.raise_gapless)
+            for field in gapless_fields()
+            if may_have_table(using, field.model)
+        ]
+        known = {field.collection_name.lower() for field, _ in tasks}
         missing = ", ".join(sorted(wanted - known))
         if missing:
             raise CommandError(
                 f"No model on {using!r} has ids of {missing}. "
                 f"There are: {', '.join(sorted(known))}."
             )
-        for field in fields:
+        for field, raise_it in tasks:
             if not wanted or field.collection_name.lower() in wanted:
                 try:
-                    self.raise_one(field, using, options["dry_run"])
+                    raise_it(field, using, options["dry_run"])
                 except HiLoError as error:
                     raise CommandError(str(error)) from error
 
@@ -58,14 +72,43 @@ class Command(BaseCommand):
         highest = highest_number(field, using)
         current = read_max(target.collection, target.using, node_tag=target.node_tag)
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
+        self.raise_if_lower(
+            name,
+            current,
+            highest,
+            partial(
+                raise_floor,
+                *(target.collection, highest, target.using),
+                node_tag=target.node_tag,
+            ),
+            dry_run,
+        )
+
+    def raise_gapless(self, field: Any, using: str, dry_run: bool) -> None:
+        collection = field.collection_name
+        highest = highest_gapless_number(field, using)
+        self.raise_if_lower(
+            f"{field}: the last gapless number of {collection!r} on {using!r}",
+            last_gapless_number(collection, using),
+            highest,
+            partial(seed_gapless_number, collection, highest, using),
+            dry_run,
+        )
+
+    def raise_if_lower(
+        self,
+        name: str,
+        current: int,
+        highest: int,
+        raise_it: Callable[[], object],
+        dry_run: bool,
+    ) -> None:
         if highest <= current:
             self.say(f"{name} is {current}, the highest id has {highest}.")
         elif dry_run:
             self.say(f"{name} would be raised from {current} to {highest}.")
         else:
-            raise_floor(
-                target.collection, highest, target.using, node_tag=target.node_tag
-            )
+            raise_it()
             self.say(self.style.SUCCESS(f"{name} was raised: {current} to {highest}."))
 
     def say(self, text: str) -> None:
