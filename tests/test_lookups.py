@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from django.db import NotSupportedError, connection, connections
 from django.db.models import Count, F, Max, Transform, Value
-from django.db.models.functions import Mod
+from django.db.models.functions import Collate, Mod
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -110,14 +110,26 @@ texts = st.one_of(
     document_ids.map(str),
 ).filter(lambda text: not re.search("[\x00\ud800-\udfff]", text))
 
+# What ends a run of characters that server prefixes cannot hold, or stands beside it.
+SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
+AROUND_SPACES = [
+    point
+    for point in range(1, 0x3002)
+    if len({SPACE.match(chr(near)) is None for near in (point - 1, point, point + 1)})
+    > 1
+]
+
 
 @settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=200,
+    max_examples=100,
 )
 @given(texts=st.lists(texts, min_size=1, max_size=10))
 @example(list(IDS))
+@example([f"orders/x{chr(point)}1" for point in AROUND_SPACES])
+@example(["o" * 100 + "/1", "o" * 101 + "/1"])
+@example([f"o/{'x' * 31}-1", f"o/{'x' * 32}-1", f"o/{'-' * 32}1", f"o/{'-' * 33}1"])
 @example(["a$ ", "a$", " $b", "$a$b", "a$$b", "a\uff04b", "a\uff04b$c", ""])
 def test_the_database_reads_as_python_does(one_row, texts):
     asked = {
@@ -234,6 +246,21 @@ def test_the_mode_without_backslash_escapes_changes_nothing(orders):
         cursor.execute("SET default_regex_flags = %s", [flags])
         assert Order.objects.get(id__number=100).pk == "orders/N2/100-A"
         cursor.execute("SET default_regex_flags = DEFAULT")
+
+
+def test_a_collation_without_patterns_changes_nothing(one_row):
+    if connection.vendor != "postgresql":
+        pytest.skip("Only PostgreSQL has such collations.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE COLLATION any_case "
+            "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+    text = Collate(Value("Orders/7-A$x", HiLoField()), "any_case")
+
+    found = Plain.objects.values_list(*(part(text) for part in _computed())).get()
+
+    assert found == (7, "Orders", "A", "x")
 
 
 def test_connections_that_are_open_already_get_the_function(orders):

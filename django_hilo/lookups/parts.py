@@ -22,7 +22,7 @@ class Part(models.Transform):
     def as_sql(  # type: ignore[override]
         self, compiler: Any, connection: BaseDatabaseWrapper, **kwargs: Any
     ) -> Sql:
-        stored = stored_column(self, compiler.query)
+        stored = stored_column(self)
         if stored is not None:
             sql, params = compiler.compile(stored)
             return sql, tuple(params)

@@ -11,16 +11,15 @@ from django.db.models.sql import Query
 from django_hilo.fields import BucketField
 
 
-def stored_column(transform: models.Transform, query: Any) -> Col | None:
+def stored_column(transform: models.Transform) -> Col | None:
     """Return the column with a transform's values beside the one it reads, or None.
 
     That is a `GeneratedField` of the transform, or the `BucketField` of a bucket.
     """
     read: Any = transform.lhs
-    # Without an alias it is the definition of an index or a generated column, which
-    # wants the expression itself; an alias of another query is none of ours.
-    table = query.alias_map.get(read.alias) if isinstance(read, Col) else None
-    if table is None or table.table_name != read.target.model._meta.db_table:
+    # Definitions of indexes and of generated columns name no table: they want the
+    # expression itself.
+    if not isinstance(read, Col) or read.alias is None:
         return None
     for field in read.target.model._meta.local_concrete_fields:
         if _holds_bucket(field, transform) or _is_generated_by(field, transform):
