@@ -9,10 +9,11 @@ from django.test.utils import isolate_apps
 
 from django_hilo import checks as hilo_checks
 from django_hilo.conf import KEYS
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
 from django_hilo.models import ServerPrefix
 from tests.databases import CHOSEN
+from tests.records.models import Claim, named
 
 
 def ids(messages: list[checks.CheckMessage]) -> list[str]:
@@ -23,6 +24,12 @@ def ids(messages: list[checks.CheckMessage]) -> list[str]:
 
 def settings_with(settings: Any, **given: Any) -> None:
     settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, **given}
+
+
+def test_hidden_tags_and_server_ids(settings):
+    assert own_ids(Claim) == []
+    settings_with(settings, SHOW_NODE_TAG=False)
+    assert own_ids(Claim) == ["E108"]
 
 
 class TestSettings:
@@ -183,6 +190,26 @@ class TestFields:
             (lambda: HiLoField(primary_key=True, anchor="id"), ["E103"]),
             (lambda: HiLoField(primary_key=True, anchor="many"), ["E103"]),
             (lambda: HiLoField(primary_key=True, default="x"), ["E106"]),
+            (lambda: HiLoField(primary_key=True, convention=ids), []),
+            (lambda: HiLoField(primary_key=True, convention=named), []),
+            (lambda: HiLoField(primary_key=True, convention=ids, max_length=9), []),
+            (
+                lambda: HiLoField(primary_key=True, convention=lambda o, i: i),
+                ["E102"],
+            ),
+            (lambda: HiLoField(primary_key=True, convention="ids"), ["E102"]),
+            (lambda: HiLoField(primary_key=True, width=19), []),
+            (lambda: HiLoField(primary_key=True, width=1), []),
+            (lambda: HiLoField(primary_key=True, width=0), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width=20), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width="9"), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width=True), ["E107"]),
+            (lambda: HiLoField(primary_key=True, server_ids=True), []),
+            (lambda: GaplessIdField(primary_key=True), []),
+            (lambda: GaplessIdField("1x", primary_key=True), ["E101"]),
+            (lambda: GaplessIdField(primary_key=True, max_length=25), ["E104"]),
+            (lambda: GaplessIdField(primary_key=True, max_length=26), []),
+            (lambda: GaplessIdField(primary_key=True, default="x"), ["E106"]),
         ],
     )
     def test_arguments(self, field, expected):

@@ -462,6 +462,7 @@ class TestColumn:
             HiLoField("things", primary_key=True),
             HiLoField(anchor="order", max_length=80),
             HiLoField(capacity=10, max_capacity=100, editable=True, blank=False),
+            HiLoField(None, "order", isinstance, 19, 10, 100, True),
             HiLoField(collection="a", verbose_name="number", unique=True, null=True),
         ],
     )
@@ -471,7 +472,7 @@ class TestColumn:
         again = HiLoField(*args, **kwargs)
         assert again.deconstruct() == (name, path, args, kwargs)
         assert vars(again).keys() == vars(field).keys()
-        for option in ("collection", "anchor", "capacity", "max_capacity", "editable"):
+        for option in (*HiLoField.own_options, "editable"):
             assert getattr(again, option) == getattr(field, option)
         assert field.clone().deconstruct() == field.deconstruct()
 
