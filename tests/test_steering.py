@@ -220,6 +220,9 @@ def test_an_id_is_shown_as_it_would_be_given(settings):
     reserve("orderlines", 1)
     ServerPrefix.objects.create(node_tag="A", prefix="North/")
     assert steering.id_at(counter("orderlines"), 7) == "OrderLines/North/7-A"
+    reserve("sortables", 1)
+    shown = "sortables/North/0000000000000000007-A"
+    assert steering.id_at(counter("sortables"), 7) == shown
     settings.HILO = {"SHOW_NODE_TAG": False, "SEPARATOR": ":"}
     assert steering.id_at(counter("orderlines"), 7) == "OrderLines:North/7"
 

@@ -167,6 +167,10 @@ class TestPrefixes:
         monkeypatch.setattr(HiLoDocument.objects, "using", using)
         assert '"A": ["orders/", "6"]' in examples(["default"])
 
+    def test_a_preview_has_the_width_of_the_field(self):
+        reserve("sortables", 5)
+        assert f'"A": ["sortables/", "{6:019}"]' in examples(["default"])
+
 
 class TestHistory:
     def test_the_old_max_is_the_one_under_the_lock(self, admin_client, python):

@@ -17,23 +17,24 @@ _COLLECTION = "orders"  # where a node has no counter yet
 
 
 class Example(NamedTuple):
-    """A collection as ids show it, and the next number of its counter."""
+    """A collection as ids show it, and the digits of its counter's next number."""
 
     collection: str
-    number: int
+    digits: str
 
     @classmethod
     def of(cls, collection: str | None, number: int) -> Example:
         """Return the example of a counter; None: of one that does not exist yet."""
         fields = fields_of(collection or _COLLECTION)
         name = fields[0].collection_name if fields else collection or _COLLECTION
-        return cls(name, number)
+        width = getattr(fields[0], "width", None) if fields else None
+        return cls(name, str(number).zfill(width or 0))
 
     def id_with(self, prefix: str, node_tag: str) -> str:
         """Return the id with a prefix, as the settings shape it now."""
         start = id_start(self.collection, settings.SEPARATOR, prefix)
         return (
-            f"{start}{self.number}{id_end(node_tag if settings.SHOW_NODE_TAG else '')}"
+            f"{start}{self.digits}{id_end(node_tag if settings.SHOW_NODE_TAG else '')}"
         )
 
 
@@ -63,7 +64,7 @@ def examples(databases: list[str]) -> str:
             example = Example.of(counter.collection, counter.next_low)
             by_tag.setdefault(counter.node_tag, example)
         found[alias] = {
-            tag: [id_start(e.collection, settings.SEPARATOR, ""), str(e.number)]
+            tag: [id_start(e.collection, settings.SEPARATOR, ""), e.digits]
             for tag, e in by_tag.items()
         }
     return json.dumps(found)
