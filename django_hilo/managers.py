@@ -87,7 +87,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         if not isinstance(self._write_alias(), Unplaced):
             return super().create(**kwargs)
         created = self.model(**kwargs)
-        created.save(force_insert=True, using=self._write_alias())
+        created.save(force_insert=True)
         return created
 
     def bulk_create(
