@@ -3,16 +3,26 @@
 Environment: ``EXAMPLE_DATABASE_URL`` (default: ``example.sqlite3`` in the project's
 folder), ``EXAMPLE_SECRET_KEY`` (default: a new one at each start, which ends sessions),
 ``EXAMPLE_DEBUG=1`` (also needed for stylesheets under ``manage.py runserver``).
+
+``EXAMPLE_SHARDS``, URLs with commas between them, spreads the shop over more databases:
+``postgres://me@host/a,mysql://me@host/b`` are the aliases shard1 and shard2, which have
+the shop's tables and nothing else. Counters and users stay in the default database, a
+server too. Run ``manage.py migrate`` and then ``migrate --database=shard1`` and so on;
+``import_northwind FOLDER`` fills them. Commands and your own code work there; of the
+pages, the admin and the API, which were made for one database, only what shows products
+and counters does: who asks for orders must say on which shard, by
+``Order.objects.shard(id)``, or gets a ShardError.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from django.core.management.utils import get_random_secret_key
 
-from example_project.databases import from_url, sqlite
+from example_project.databases import from_url, shards_from_urls, sqlite
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -60,14 +70,22 @@ ROOT_URLCONF = "example_project.urls"
 WSGI_APPLICATION = "example_project.wsgi.application"
 
 _url = os.environ.get("EXAMPLE_DATABASE_URL")
-DATABASES = {"default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3")}
+_shards = shards_from_urls(os.environ.get("EXAMPLE_SHARDS", ""))
+DATABASES = {
+    "default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3"),
+    **_shards,
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-HILO = {
+HILO: dict[str, Any] = {
     "NODE_TAG": "A",
     # RavenDB's clients ask for the database "shop" at /raven/.
     "RAVENDB_DATABASES": {"shop": "default"},
 }
+if _shards:
+    # Equal shares of the buckets.
+    HILO |= {"DATABASE": "default", "SHARDS": dict.fromkeys(_shards)}
+    DATABASE_ROUTERS = ["example_project.shop.router.ShopRouter"]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
