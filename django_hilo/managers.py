@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
@@ -91,19 +91,28 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return created
 
     def bulk_create(
-        self, objs: Iterable[Model], *args: Any, **kwargs: Any
+        self,
+        objs: Iterable[Model],
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: bool = False,
+        update_fields: Collection[str] | None = None,
+        unique_fields: Collection[str] | None = None,
     ) -> list[Model]:
         """Insert the objects, each on the shard of its id where the model has shards.
 
         What one shard refuses, no other keeps; but their commits come one by one.
+        Raises ValueError where objects need gapless ids and conflicts are passed over.
         """
         objects = list(objs)
         using = self._write_alias()
         fields = _id_fields(self.model)
         with ExitStack() as stack:
             for field in fields:
+                if ignore_conflicts or update_conflicts:
+                    _refuse_gaps(field, objects)
+                field.check_explicit(objects, using)
                 if isinstance(field, HiLoField):
-                    field.check_explicit(objects, using)
                     field.expect_explicit(objects, using)
                 stack.enter_context(field.inserting(objects, using))
             for instance in objects:
@@ -114,7 +123,14 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 stack.enter_context(together(groups))
             for alias, group in groups.items():
                 placed = self.using(alias)
-                super(HiLoQuerySet, placed).bulk_create(group, *args, **kwargs)
+                super(HiLoQuerySet, placed).bulk_create(
+                    group,
+                    batch_size,
+                    ignore_conflicts,
+                    update_conflicts,
+                    update_fields,
+                    unique_fields,
+                )
                 for field in fields:
                     field.observe_inserted(group, alias)
         return objects
@@ -143,6 +159,15 @@ class HiLoManager(_Manager[Model]):
 
 def _id_fields(model: type[models.Model]) -> list[IdField]:
     return [field for field in model._meta.fields if isinstance(field, IdField)]
+
+
+def _refuse_gaps(field: IdField, objects: Iterable[models.Model]) -> None:
+    if any(field.needs_gapless(instance) for instance in objects):
+        raise ValueError(
+            f"{field} gives gapless ids, and a row that is ignored or updated on "
+            f"conflict would leave a gap: insert without ignore_conflicts and "
+            f"update_conflicts, or set the ids."
+        )
 
 
 def anchored_field(model: type[models.Model]) -> HiLoField:

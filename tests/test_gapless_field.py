@@ -131,6 +131,42 @@ def test_bulk_create():
     assert [each.pk for each in letters] == ["letters/1", "letters/2", "letters/3"]
 
 
+def test_bulk_create_of_missing_ids_beside_explicit_ones():
+    Letter.objects.create(id="letters/598")
+    made = Letter.objects.bulk_create(
+        [Letter(), Letter(id="letters/600"), Letter(), Letter()]
+    )
+    assert [each.pk for each in made] == [
+        "letters/601",
+        "letters/600",
+        "letters/602",
+        "letters/603",
+    ]
+    with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):
+        Letter.objects.bulk_create([Letter(id="letters/9000000000000")])
+
+
+@pytest.mark.parametrize(
+    "passing_over",
+    [
+        {"ignore_conflicts": True},
+        {
+            "update_conflicts": True,
+            "update_fields": ["name"],
+            "unique_fields": ["id"],
+        },
+    ],
+)
+def test_bulk_create_must_not_pass_over_conflicts(passing_over):
+    for objects in ([Letter(name="a")], [Claim(id="claims|")]):
+        with pytest.raises(ValueError, match="would leave a gap"):
+            type(objects[0]).objects.bulk_create(objects, **passing_over)
+    assert not GaplessCounter.objects.exists()
+    Letter.objects.bulk_create([Letter(id="letters/1")], ignore_conflicts=True)
+    Letter.objects.bulk_create([Letter(id="letters/1")], ignore_conflicts=True)
+    assert Letter.objects.count() == 1
+
+
 def test_on_another_database():
     Letter.objects.create()
     assert Letter.objects.using("other").create().pk == "letters/1"
@@ -200,7 +236,7 @@ def test_explicit_ids_raise_the_counter():
     Letter.objects.create(id="letters/900-A")
     assert Letter.objects.create().pk == "letters/502"
     Letter.objects.bulk_create([Letter(id="Letters/600"), Letter()])
-    assert Letter.objects.create().pk == "letters/601"
+    assert Letter.objects.create().pk == "letters/602"
 
 
 def test_fixtures_raise_the_counter():

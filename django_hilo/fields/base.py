@@ -109,6 +109,10 @@ class IdField(_CharField):
         """Whether an instance must be given an id before it is inserted."""
         return self.is_missing(instance)
 
+    def needs_gapless(self, instance: models.Model) -> bool:
+        """Whether the id to give an instance is a gapless one."""
+        return False
+
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str

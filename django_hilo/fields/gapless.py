@@ -36,7 +36,9 @@ class GaplessIdField(IdField):
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
-        with gapless_ids.given(self, self._missing(instances), using):
+        missing = self._missing(instances)
+        above = max(self._explicit(instances), default=0)
+        with gapless_ids.given(self, missing, using, above=above):
             yield
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
@@ -55,6 +57,9 @@ class GaplessIdField(IdField):
                 f"HiLoManager do it."
             )
         gapless_ids.give(self, missing, using)
+
+    def needs_gapless(self, instance: models.Model) -> bool:
+        return self.needs_id(instance)
 
     def _missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
         missing = {id(each): each for each in instances if self.needs_id(each)}

@@ -53,8 +53,12 @@ def given(
     instances: Iterable[models.Model],
     using: str,
     end: Callable[[models.Model], str] = lambda instance: "",
+    above: int = 0,
 ) -> Iterator[None]:
-    """Give gapless ids for rows that are inserted in the block, or take them back."""
+    """Give gapless ids for rows that are inserted in the block, or take them back.
+
+    The numbers are over ``above``, that of an explicit id beside them.
+    """
     distinct = list({id(each): each for each in instances}.values())
     if not distinct:
         yield
@@ -65,6 +69,7 @@ def given(
     before = [(each, each.__dict__.get(field.attname)) for each in distinct]
     try:
         with transaction.atomic(using=using):
+            keep_clear_of(field, [above] if above else [], using)
             give(field, distinct, using, end)
             yield
     except BaseException:

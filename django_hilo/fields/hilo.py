@@ -83,17 +83,17 @@ class HiLoField(IdField, CounterField):
             or gapless_ids.was_rolled_back(self, instance)
         )
 
+    def needs_gapless(self, instance: models.Model) -> bool:
+        return server_ids.asks_for_gapless(
+            self._value(instance)
+        ) or gapless_ids.was_rolled_back(self, instance)
+
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
         self.assign_missing(instances, using)
-        asking = [
-            instance
-            for instance in instances
-            if server_ids.asks_for_gapless(self._value(instance))
-            or gapless_ids.was_rolled_back(self, instance)
-        ]
+        asking = [each for each in instances if self.needs_gapless(each)]
         with gapless_ids.given(self, asking, using, end=self._end):
             yield
 
