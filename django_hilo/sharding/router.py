@@ -7,7 +7,6 @@ from typing import Any
 from django.apps import apps
 from django.db import models, router
 
-from django_hilo.anchors import anchor_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, ShardError
 from django_hilo.sharding.shards import shard_of, shards
@@ -80,23 +79,27 @@ class ShardRouter:
             return None
         shard = None
         if instance is not None and self.spreads(type(instance)):
-            shard = self.shard_of(instance)
+            shard = self.shard_of(instance) or _shard_of_referred(model, instance)
         return shard or Unplaced(home_of(shards().aliases[0]))
 
     def shard_of(self, instance: models.Model) -> str | None:
-        """Return the shard of a sharded object, None where it has no id or anchor."""
+        """Return the shard of a sharded object, None where it has no id or anchor.
+
+        Asks no database: what is not in memory is not known.
+        """
         id = id_of(instance)
         if id:
             return shard_of(id)
         field: Any = root_of(type(instance))._meta.pk
         anchor = getattr(field, "anchor", None)
-        if anchor is None or field.convention is not None:
+        if not isinstance(anchor, str) or field.convention is not None:
             return None
         start = f"{field.collection_name}{settings.SEPARATOR}"
-        if shards().goes_on(start):
+        end = _anchor_in_memory(instance, anchor)
+        if end in (None, "") or shards().goes_on(start):
             return None
         try:
-            return shard_of(f"{start}${anchor_of(instance, anchor)}")
+            return shard_of(f"{start}${end}")
         except HiLoError:
             return None
 
@@ -118,7 +121,7 @@ class ShardRouter:
             )
         for field in type(instance)._meta.concrete_fields:
             if self.crosses(field):
-                value = _related_id(field, instance)
+                value = _referred_id(field, instance)
                 if value is not None and shard_of(str(value)) != shard:
                     raise ShardError(
                         f"{type(instance)._meta.label} {id!r} belongs to the shard "
@@ -156,17 +159,46 @@ def root_of(model: type[models.Model]) -> type[models.Model]:
 
 
 def id_of(instance: models.Model) -> str | None:
-    """Return the id of an object, None where it has none yet."""
-    key = root_of(type(instance))._meta.pk.attname
-    return getattr(instance, key, None) or instance.pk or None
+    """Return the id of an object, None where it has none in memory yet."""
+    # Routers are also asked while __init__() has not set all fields.
+    known = vars(instance)
+    root = root_of(type(instance))
+    return known.get(instance._meta.pk.attname) or known.get(root._meta.pk.attname)
 
 
-def _related_id(field: Any, instance: models.Model) -> Any:
-    value = getattr(instance, field.attname)
+def _referred_id(field: Any, instance: models.Model) -> Any:
+    value = vars(instance).get(field.attname)
     if value is None and field.is_cached(instance):
         related = field.get_cached_value(instance)
         value = None if related is None else related.pk  # it got its id since
     return value
+
+
+def _shard_of_referred(model: type[models.Model], instance: models.Model) -> str | None:
+    """Return where the object of a model is that one without a shard refers to."""
+    fields: Any = type(instance)._meta.concrete_fields
+    values = {
+        _referred_id(field, instance)
+        for field in fields
+        if field.remote_field
+        and field.related_model is model
+        and field.target_field.primary_key
+    }
+    found = {shard_of(str(value)) for value in values - {None, ""}}
+    return found.pop() if len(found) == 1 else None
+
+
+def _anchor_in_memory(instance: Any, path: str) -> Any:
+    *relations, last = path.split("__")
+    for name in relations:
+        field = instance._meta.get_field(name)
+        instance = field.get_cached_value(instance, default=None)
+        if instance is None:
+            return None
+    field = instance._meta.get_field(last)
+    if field.remote_field is None:
+        return vars(instance).get(field.attname)
+    return _referred_id(field, instance)
 
 
 def shard_router() -> ShardRouter | None:

@@ -61,6 +61,15 @@ class Part(models.Model):
     objects = HiLoManager()
 
 
+class Check(models.Model):
+    """On the shard of its part's deal."""
+
+    id = HiLoField("checks", primary_key=True, anchor="part__deal")
+    part = models.ForeignKey(Part, models.CASCADE, related_name="checks")
+
+    objects = HiLoManager()
+
+
 class Remark(models.Model):
     """On a shard of its own, so most of its deals are out of reach."""
 
