@@ -10,8 +10,9 @@ class DjangoHiloConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django_hilo import checks, lifecycle, lookups
+        from django_hilo import checks, converters, lifecycle, lookups
 
         checks.register()
+        converters.register()
         lookups.register()
         lifecycle.arm(self)

@@ -11,7 +11,7 @@ urlpatterns = [
     path("customers/", views.customers, name="customers"),
     path("products/", views.products, name="products"),
     path("orders/", views.orders, name="orders"),
-    # Not orders/<path:pk>/: the ids start with "orders/" themselves.
-    path("order/<path:pk>/", views.order, name="order"),
-    path("invoice/<path:pk>/", views.invoice, name="invoice"),
+    # Not orders/<hilo:pk>/: the ids start with "orders/" themselves.
+    path("order/<hilo:pk>/", views.order, name="order"),
+    path("invoice/<hilo:pk>/", views.invoice, name="invoice"),
 ]
