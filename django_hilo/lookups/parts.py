@@ -9,8 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Col
 
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH
-from django_hilo.lookups import sqlite
-from django_hilo.lookups.patterns import MariaDB, PostgreSQL
+from django_hilo.lookups import mariadb, postgresql, sqlite
 from django_hilo.lookups.stored import stored_column
 
 Sql = tuple[str, tuple[Any, ...]]
@@ -57,11 +56,11 @@ class Number(Part):
     output_field = models.BigIntegerField()
 
     def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return f"({_substring(lhs, PostgreSQL.NUMBER)})::bigint", params
+        return _repeating(postgresql.number(lhs), lhs, params)
 
     def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
-        return f"CAST({found} AS SIGNED)", (*params, MariaDB.NUMBER)
+        sql, pattern = mariadb.number(lhs)
+        return sql, (*params, pattern)
 
 
 class Collection(Part):
@@ -72,11 +71,11 @@ class Collection(Part):
     output_field = models.CharField(max_length=MAX_COLLECTION_LENGTH)
 
     def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return _substring(lhs, PostgreSQL.COLLECTION), params
+        return _repeating(postgresql.collection(lhs), lhs, params)
 
     def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
-        return found, (*params, MariaDB.COLLECTION)
+        sql, pattern = mariadb.collection(lhs)
+        return sql, (*params, pattern)
 
 
 class NodeTag(Part):
@@ -87,11 +86,11 @@ class NodeTag(Part):
     output_field = models.CharField(max_length=4)
 
     def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return f"SUBSTR({_substring(lhs, PostgreSQL.DASH_AND_TAG)}, 2)", params
+        return _repeating(postgresql.node_tag(lhs), lhs, params)
 
     def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        found = f"NULLIF(REGEXP_SUBSTR({lhs}, %s), '')"
-        return f"SUBSTR({found}, 3)", (*params, MariaDB.DIGIT_AND_TAG)
+        sql, pattern = mariadb.node_tag(lhs)
+        return sql, (*params, pattern)
 
 
 class Anchor(Part):
@@ -101,16 +100,16 @@ class Anchor(Part):
     output_field = models.CharField()
 
     def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return _after_dollar(lhs, f"INSTR({lhs}, '$')", f"LENGTH({lhs})"), params * 4
+        sql = _after_dollar(lhs, f"INSTR({lhs}, '$')", "LENGTH")
+        return _repeating(sql, lhs, params)
 
     def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        place = f"""STRPOS(({lhs}) COLLATE "C", '$')"""
-        return _after_dollar(lhs, place, f"LENGTH({lhs})"), params * 4
+        sql = _after_dollar(lhs, postgresql.place_of_dollar(lhs), "LENGTH")
+        return _repeating(sql, lhs, params)
 
     def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        # It compares bytes. LOCATE() asks the collation, which may know other dollars.
-        place = f"CHAR_LENGTH(SUBSTRING_INDEX({lhs}, '$', 1)) + 1"
-        return _after_dollar(lhs, place, f"CHAR_LENGTH({lhs})"), params * 4
+        sql = _after_dollar(lhs, mariadb.place_of_dollar(lhs), "CHAR_LENGTH")
+        return _repeating(sql, lhs, params)
 
 
 class Bucket(Part):
@@ -147,16 +146,13 @@ class Bucket(Part):
         return f"{database} cannot compute RavenDB's hash of an id. {remedy}"
 
 
-def _substring(lhs: str, pattern: str) -> str:
-    # The pattern is no parameter: an index on the expression must show the same text.
-    # COLLATE: some collations refuse patterns.
-    written = pattern.replace("\\", r"\\").replace("'", "''").replace("%", "%%")
-    return f"""substring(({lhs}) COLLATE "C" from E'{written}')"""
-
-
 def _after_dollar(lhs: str, place: str, length: str) -> str:
     # Compared with "", a space would be the same to some collations.
     return (
-        f"CASE WHEN {place} BETWEEN 2 AND {length} - 1 "
+        f"CASE WHEN {place} BETWEEN 2 AND {length}({lhs}) - 1 "
         f"THEN SUBSTR({lhs}, {place} + 1) END"
     )
+
+
+def _repeating(sql: str, lhs: str, params: tuple[Any, ...]) -> Sql:
+    return sql, params * sql.count(lhs)
