@@ -7,11 +7,12 @@ folder), ``EXAMPLE_SECRET_KEY`` (default: a new one at each start, which ends se
 ``EXAMPLE_SHARDS``, URLs with commas between them, spreads the shop over more databases:
 ``postgres://me@host/a,mysql://me@host/b`` are the aliases shard1 and shard2, which have
 the shop's tables and nothing else. Counters and users stay in the default database, a
-server too. Run ``manage.py migrate`` and then ``migrate --database=shard1`` and so on;
-``import_northwind FOLDER`` fills them. Commands and your own code work there; of the
-pages, the admin and the API, which were made for one database, only what shows products
-and counters does: who asks for orders must say on which shard, by
-``Order.objects.shard(id)``, or gets a ShardError.
+server too. Run ``manage.py migrate``, then ``migrate --database=shard1`` and so on;
+``import_northwind FOLDER`` fills them. Look around with ``manage.py shell``:
+``Order.objects.shard(id)``. The pages, the admin and the API were made for one
+database, and few of them work: products can be read, counters changed; the list of
+customers counts the orders of the first shard; orders, lines and invoices, and so the
+front page, end in a ShardError or "not found", as nothing says which shard is meant.
 """
 
 from __future__ import annotations

@@ -119,6 +119,7 @@ ENVIRONMENT = {
     **os.environ,
     "DJANGO_SETTINGS_MODULE": "example_project.settings",
     "EXAMPLE_DATABASE_URL": "sqlite:///none.sqlite3",
+    "EXAMPLE_SHARDS": "",
     "EXAMPLE_DEBUG": "",
     "FORCE_COLOR": "1",
 }
@@ -617,6 +618,33 @@ class TestImport:
         assert "'no'" in done.stderr
 
 
+class TestMigrations:
+    def test_lines_from_before_they_were_anchored_keep_their_ids(self, filled):
+        filled.run("migrate", "-v0", "shop", "0001")
+        filled.sql("UPDATE shop_orderline SET id = 'OrderLines/1-A' WHERE quantity = 5")
+
+        filled.run("migrate", "-v0")
+        printed = filled.python(
+            "from django.test import Client\n"
+            "from example_project.shop.models import *\n"
+            "line = OrderLine.objects.get(id='OrderLines/1-A')\n"
+            "line.quantity = 6\n"
+            "line.save()\n"
+            "new = OrderLine(order=line.order, product=Product.objects.last(),\n"
+            "    unit_price=1, quantity=1)\n"
+            "new.save()\n"
+            "print(*sorted(line.order.lines.values_list('pk', 'quantity')))\n"
+            "page = Client(headers={'host': '127.0.0.1'}).get(\n"
+            "    line.order.get_absolute_url())\n"
+            "print(page.status_code, 'OrderLines/1-A<' in page.content.decode())\n"
+        )
+
+        assert printed.splitlines() == [
+            "('OrderLines/1-A', 6) ('OrderLines/4-A$orders/2-A', 1)",
+            "200 True",
+        ]
+
+
 class TestDemo:
     def test_the_pages_it_requests(self, made_up):
         visits = re.findall(
@@ -1107,6 +1135,22 @@ class TestSettings:
             from_url(url)
 
         assert "hush" not in str(caught.value)
+
+    def test_urls_of_shards(self):
+        from example_project.databases import shards_from_urls
+
+        shards = shards_from_urls("postgres://h/a, mysql://h/b,")
+
+        assert {alias: shard["NAME"] for alias, shard in shards.items()} == {
+            "shard1": "a",
+            "shard2": "b",
+        }
+        assert shards_from_urls("") == {}
+
+    def test_shards_need_counters_on_a_server(self, example):
+        example.environment["EXAMPLE_SHARDS"] = "postgres://h/a,postgres://h/b"
+
+        assert "(django_hilo.E006)" in example.run("check", expect=1).stderr
 
     def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
         code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"

@@ -289,6 +289,34 @@ def test_a_made_up_order_goes_to_its_shard_with_what_belongs_to_it(imported):
         }
 
 
+def test_customers_are_read_beside_their_orders_and_written_on_each_shard(imported):
+    shop, _, _ = imported
+
+    read, refused, written = shop.python(
+        "from django_hilo.exceptions import ShardError\n"
+        "from example_project.shop.shards import shards\n"
+        "orders = [Order.objects.using(shard).first() for shard in shards()]\n"
+        "read = [order.customer._state.db for order in orders]\n"
+        "customer = Customer.objects.first()\n"
+        "refused = []\n"
+        "for write in (customer.save, customer.delete, Customer.objects.create):\n"
+        "    try: write()\n"
+        "    except ShardError as error: refused.append(str(error))\n"
+        "new = Customer(code='NEW', name='New')\n"
+        "for shard in shards(): new.save(using=shard)\n"
+        "written = [Customer.objects.using(shard).get(code='NEW').pk\n"
+        "    for shard in shards()]\n"
+        "for shard in shards():\n"
+        "    Customer.objects.using(shard).filter(code='NEW').delete()\n"
+        "print(json.dumps([read, refused, written]))"
+    )
+
+    assert read == ["shard1", "shard2"]
+    assert len(refused) == 3
+    assert all("Each shard has a copy of a customer" in text for text in refused)
+    assert len(set(written)) == 1
+
+
 def test_what_one_shard_refuses_no_other_keeps(empty):
     empty.python(
         "from django.db import connections\n"

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, models
 
+from django_hilo.exceptions import ShardError
 from django_hilo.sharding import ShardRouter
 from example_project.shop.shards import shards
 
@@ -15,7 +16,7 @@ class ShopRouter(ShardRouter):
     """Keeps the shop on the shards, and all else in the default database.
 
     Customers and products are read on the shard of what refers to them, or else on the
-    first one. Who changes one names each shard in turn: ``save(using=alias)``.
+    first one. Who changes one names each shard in turn.
     """
 
     def is_sharded(self, model: type[models.Model]) -> bool:
@@ -27,6 +28,16 @@ class ShopRouter(ShardRouter):
         instance = hints.get("instance")
         alias = instance._state.db if instance is not None else None
         return alias if alias in shards() else shards()[0]
+
+    def db_for_write(self, model: type[models.Model], **hints: Any) -> str | None:
+        if model._meta.label not in COPIED:
+            return super().db_for_write(model, **hints)
+        if isinstance(hints.get("instance"), model | None):
+            raise ShardError(
+                f"Each shard has a copy of a {model._meta.verbose_name}: name them in "
+                f"turn, save(using=alias) or objects.using(alias)."
+            )
+        return None  # an object that refers to one asks
 
     def allow_migrate(
         self, db: str, app_label: str, model_name: str | None = None, **hints: Any
