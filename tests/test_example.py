@@ -21,6 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from django_hilo.sharding import bucket_of
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
 from tests.databases import CHOSEN
 from tests.forks import Forks
@@ -877,6 +878,20 @@ class TestPages:
             [],
             ["404 /static/shop/shop.css"],
         )
+
+    def test_an_order_and_its_invoice_show_the_same_bucket(self, filled):
+        printed = filled.python(
+            "import re\n"
+            "from django.test import Client\n"
+            "from example_project.shop.models import Invoice\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "invoice = Invoice.objects.get()\n"
+            "for shown in (invoice.order, invoice):\n"
+            "    html = client.get(shown.get_absolute_url()).content.decode()\n"
+            "    print(re.search('<dt>Bucket</dt><dd>([0-9]+)', html)[1])\n"
+        )
+
+        assert printed.split() == [str(bucket_of("orders/1-A"))] * 2
 
     def test_lists_are_in_order_and_cost_few_queries(self, made_up):
         printed = made_up.python(

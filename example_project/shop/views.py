@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter
+from django_hilo.sharding import bucket_of
 from example_project.shop.counters import counters
 from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
 
@@ -71,6 +72,7 @@ def order(request: HttpRequest, pk: str) -> HttpResponse:
         "lines": lines,
         "total": sum((line.total for line in lines), found.freight),
         "invoices": found.invoices.all(),
+        "bucket": bucket_of(found.pk),
     }
     return render(request, "shop/order.html", context)
 
@@ -80,7 +82,11 @@ def invoice(request: HttpRequest, pk: str) -> HttpResponse:
     """Show an invoice, and what its id says."""
     rows = Invoice.objects.select_related("order__customer")
     found = get_object_or_404(rows, pk=pk)
-    context = {"invoice": found, "parts": parse(found.pk)}
+    context = {
+        "invoice": found,
+        "parts": parse(found.pk),
+        "bucket": bucket_of(found.pk),
+    }
     return render(request, "shop/invoice.html", context)
 
 
