@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.core import checks
 from django.db import models
+from django.db.models.query_utils import DeferredAttribute
 
 from django_hilo.fields.base import IdField
 from django_hilo.fields.checks import check_bucket_field
 from django_hilo.freshness import is_watched
+from django_hilo.sharding.shards import BUCKETS
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -18,15 +20,31 @@ else:
     _IntegerField = models.PositiveIntegerField
 
 
+class _FromSource(DeferredAttribute):
+    """The bucket of what the source holds now, whoever saves it and how."""
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        if instance is None:
+            return self
+        field: Any = self.field
+        return field.bucket(instance)
+
+    def __set__(self, instance: models.Model, value: Any) -> None:
+        # Only so that the field does not count as deferred.
+        instance.__dict__[self.field.attname] = value
+
+
 class BucketField(_IntegerField):
     """The bucket of an id as a column, 0 to 1,048,575, for what distributes by one.
 
-    ``source`` names the field of the id, or a relation to its object. Every save and
-    ``bulk_create()`` sets the bucket; ``QuerySet.update()`` of the source does not.
+    ``source`` names the field of the id, or a relation to its object. The attribute
+    always has the bucket of it, so every save and ``bulk_create()`` stores that;
+    ``QuerySet.update()`` of the source and ``update_fields`` without the bucket do not.
     Needs the package xxhash (extra ``sharding``).
     """
 
     non_db_attrs = (*models.PositiveIntegerField.non_db_attrs, "source")
+    descriptor_class = _FromSource
 
     def __init__(self, source: str = "id", **kwargs: Any) -> None:
         self.source = source
@@ -46,14 +64,21 @@ class BucketField(_IntegerField):
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         return [*super().check(**kwargs), *check_bucket_field(self)]
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+    def db_check(self, connection: Any) -> str:
+        column = connection.ops.quote_name(self.column)
+        return f"{column} BETWEEN 0 AND {BUCKETS - 1}"
+
+    def bucket(self, instance: models.Model) -> int | None:
+        """Return the bucket of an instance's source, None where that is None."""
         # The rest of the package does without xxhash.
         from django_hilo.sharding.buckets import bucket_of
 
         source: Any = self.model._meta.get_field(self.source)
+        value = getattr(instance, source.attname)
+        return None if value is None else bucket_of(str(value))
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        source = self.model._meta.get_field(self.source)
         if add and isinstance(source, IdField) and not is_watched(model_instance):
             source.pre_save(model_instance, add)  # its turn may come later
-        value = getattr(model_instance, source.attname)
-        bucket = None if value is None else bucket_of(str(value))
-        setattr(model_instance, self.attname, bucket)
-        return bucket
+        return super().pre_save(model_instance, add)

@@ -83,7 +83,8 @@ class Remark(models.Model):
 class Parcel(models.Model):
     """Buckets of a number that is no key, and of a relation; plain manager."""
 
-    number = HiLoField("parcels", null=True, unique=True)
     bucket = BucketField("number", null=True)
+    number = HiLoField("parcels", null=True, unique=True)
     deal = models.ForeignKey(Deal, models.CASCADE, null=True, db_constraint=False)
     deals_bucket = BucketField("deal", null=True)
+    size = models.IntegerField(default=0)
