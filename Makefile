@@ -47,8 +47,9 @@ tests/interop/node_modules: tests/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/test ## Measure ids over HTTP beside a view that returns a constant.
+bench: $(VENV)/test ## Measure ids over HTTP, and explain look-ups among a million rows.
 	$(BIN)/python -m benchmarks.next_id_over_http
+	$(BIN)/python -m benchmarks.explain_lookups
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
