@@ -58,7 +58,7 @@ def load(graph: Graph, using: str, advance: Advance) -> list[Figures]:
 
 
 def load_over_shards(graph: Graph, advance: Advance) -> dict[str, list[Figures]]:
-    """Give ids to all objects, then insert each on its shard, or a copy on each shard.
+    """Give ids to all objects, then insert each on its shard, or on all shards.
 
     Returns the figures by database; those of the default one are of the ids. There is a
     transaction for each shard: what one refuses, no other keeps. But they commit one by
