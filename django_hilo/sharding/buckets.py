@@ -30,7 +30,7 @@ def bucket_of(id: str) -> int:
             f"{id!r} has no bucket: a str is needed, not {type(id).__name__}."
         )
     try:
-        hashed = _lower(_shared(id)).encode()
+        hashed = _lower(deciding_part(id)).encode()
     except UnicodeEncodeError as error:
         raise InvalidDocumentId(
             f"{id!r} has no bucket: it holds half a character (a lone surrogate)."
@@ -38,8 +38,8 @@ def bucket_of(id: str) -> int:
     return xxh64_intdigest(hashed) % BUCKETS
 
 
-def _shared(id: str) -> str:
-    """Return the part of an id that decides about its bucket."""
+def deciding_part(id: str) -> str:
+    """Return the part of an id that its bucket is of: the last anchor, or all."""
     dollar = id.rfind("$")
     return id[dollar + 1 :] if dollar > 0 else id
 

@@ -66,6 +66,7 @@ class Check(models.Model):
 
     id = HiLoField("checks", primary_key=True, anchor="part__deal")
     part = models.ForeignKey(Part, models.CASCADE, related_name="checks")
+    bucket = BucketField(null=True)
 
     objects = HiLoManager()
 

@@ -1,0 +1,214 @@
+"""What hilo_show prints: counters, and how full buckets are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.generator import next_id
+from django_hilo.models import HiLoDocument
+from django_hilo.sharding import bucket_of, shard_of, sizes
+from tests.conftest import PROJECT
+from tests.databases import CHOSEN
+from tests.records.models import Invoice, Order
+from tests.spread.models import Check, Deal, Part
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+servers_only = pytest.mark.skipif(CHOSEN == "sqlite", reason="no shards on SQLite")
+
+
+def show(*arguments: str, **options: object) -> str:
+    out = StringIO()
+    call_command("hilo_show", *arguments, stdout=out, no_color=True, **options)
+    return out.getvalue()
+
+
+def part_of(text: str, label: str) -> str:
+    """Return what is said of one model."""
+    return re.search(rf"^{label}:.*\n(?:  .*\n)*", text, re.MULTILINE)[0]
+
+
+class TestCounters:
+    def test_there_are_none(self):
+        assert show() == "There are no counters yet.\n"
+
+    def test_a_table(self):
+        HiLoDocument.objects.create(
+            collection="orders",
+            node_tag="A",
+            max=96,
+            floor=7,
+            low=33,
+            size=64,
+            reserved_at=datetime(2026, 11, 20, 19, 51, 3, 412_000, tzinfo=UTC),
+        )
+        HiLoDocument.objects.create(collection="numbers", max=5)
+        next_id(Order, "other")
+        HiLoDocument.objects.using("other").update(reserved_at=None)
+        assert show().splitlines() == [
+            "database  collection  node tag  Max  floor  newest range  reserved at",
+            "default   numbers     -         5    0      -             -",
+            "default   orders      A         96   7      33 to 96      "
+            "2026-11-20 19:51:03+00:00",
+            "other     orders      B         32   0      1 to 32       -",
+        ]
+
+    def test_of_one_database(self):
+        next_id(Order)
+        assert "orders" in show(database="default")
+        assert show(database="other") == "There are no counters yet.\n"
+        with pytest.raises(CommandError, match="invalid choice"):
+            call_command("hilo_show", "--database=nowhere")
+
+    def test_of_homes_alone(self, settings):
+        next_id(Order, "other")
+        settings.HILO = {"DATABASE": "default"}
+        assert show() == "There are no counters yet.\n"
+
+    def test_without_a_table(self, monkeypatch):
+        monkeypatch.setattr(HiLoDocument._meta, "db_table", "no_such_table")
+        with pytest.raises(CommandError, match="(?s)no_such_table.*migrations"):
+            show()
+
+
+def parts(deal_id: str, count: int, using: str = "default") -> None:
+    deal = Deal.objects.using(using).get_or_create(id=deal_id)[0]
+    Part.objects.using(using).bulk_create([Part(deal=deal) for _ in range(count)])
+
+
+class TestBuckets:
+    def test_the_database_counts_where_a_column_has_them(self):
+        parts("deals/33-A", 7)
+        parts("deals/34-A", 2)
+        parts("deals/35-A", 1, "other")
+        with CaptureQueriesContext(connection) as queries:
+            said = part_of(show("--buckets"), "spread.Part")
+        assert said.splitlines() == [
+            "spread.Part: 10 rows",
+            "  default: 9 rows (90.0%) in 2 buckets",
+            f"    bucket {bucket_of('deals/33-A')}: 7 rows (deals/33-A)",
+            f"    bucket {bucket_of('deals/34-A')}: 2 rows (deals/34-A)",
+            "  other: 1 rows (10.0%) in 1 buckets",
+            f"    bucket {bucket_of('deals/35-A')}: 1 rows (deals/35-A)",
+        ]
+        asked = [q["sql"] for q in queries if "spread_part" in q["sql"]]
+        assert len(asked) == 3
+        assert not any("WHERE" in sql and "deals/" in sql for sql in asked)
+
+    def test_else_all_ids_are_read(self):
+        for number in (1, 2):
+            order = Order.objects.create(id=f"orders/{number}-A")
+            made = [Invoice(order=order) for _ in range(number * 3)]
+            Invoice.objects.bulk_create(made)
+        assert part_of(show("--buckets"), "records.Invoice").splitlines() == [
+            "records.Invoice: 9 rows",
+            "  default: 9 rows (100.0%) in 2 buckets",
+            "    bucket 831716: 6 rows (orders/2-A)",
+            "    bucket 151326: 3 rows (orders/1-A)",
+            "  other: 0 rows (0.0%) in 0 buckets",
+        ]
+
+    def test_both_count_the_same(self, monkeypatch):
+        for number in range(1, 9):
+            parts(f"deals/{number}-A", number)
+        Part.objects.bulk_create(
+            [
+                Part(id="a$deals/8-A", deal_id="deals/1-A"),
+                Part(id="b$x", deal_id="deals/1-A"),
+            ]
+        )
+        counted = sizes.measure(Part._meta.pk, "default", 3)
+        monkeypatch.setattr(sizes, "_column_of", lambda field: None)
+        assert sizes.measure(Part._meta.pk, "default", 3) == counted
+        assert counted == sizes.Size(
+            38,
+            9,
+            [
+                sizes.Bucket(bucket_of(f"deals/{n}-A"), rows, f"deals/{n}-A")
+                for n, rows in ((8, 9), (7, 7), (6, 6))
+            ],
+        )
+
+    def test_ids_are_read_in_chunks(self, monkeypatch):
+        monkeypatch.setattr(sizes, "_CHUNK", 2)
+        monkeypatch.setattr(sizes, "_column_of", lambda field: None)
+        parts("deals/33-A", 7)
+        assert sizes.measure(Part._meta.pk, "default", 9).largest[0].rows == 7
+
+    def test_rows_without_a_bucket_yet(self):
+        parts("deals/33-A", 1)
+        Check.objects.bulk_create([Check(part=Part.objects.get()) for _ in range(3)])
+        first = Check.objects.first()
+        Check.objects.exclude(pk=first.pk).update(bucket=None)
+        assert sizes.measure(Check._meta.pk, "default", 9) == sizes.Size(
+            3, 1, [sizes.Bucket(bucket_of("deals/33-A"), 1, "deals/33-A")]
+        )
+
+    def test_oversized_buckets(self):
+        parts("deals/33-A", 7)
+        parts("deals/34-A", 6)
+        assert "oversized" not in show("--buckets")
+        assert "oversized" not in show("--buckets", oversized=7)
+        said = show("--buckets", oversized=6)
+        assert said.count("oversized") == 1
+        assert "(deals/33-A)\n    is oversized, over 6 rows: a bucket cannot be" in said
+
+    def test_of_one_database(self):
+        parts("deals/33-A", 1, "other")
+        said = part_of(show("--buckets", database="other"), "spread.Part")
+        assert "default" not in said
+        assert "other: 1 rows (100.0%)" in said
+
+    def test_models_that_have_nothing_to_do_with_buckets(self):
+        said = show("--buckets")
+        labels = re.findall(r"^(\S+):", said, re.MULTILINE)
+        assert {"records.Invoice", "spread.Part", "spread.Check"} <= set(labels)
+        assert not {"records.Order", "spread.Deal", "records.Numbered"} & set(labels)
+
+    def test_no_model_has(self, monkeypatch):
+        monkeypatch.setattr(sizes.apps, "get_models", list)
+        assert show("--buckets").startswith("No model has ids with anchors")
+
+    @servers_only
+    def test_the_share_of_each_shard(self, settings):
+        settings.HILO = {
+            "SHARDS": {"default": None, "other": None},
+            "DATABASE": "default",
+        }
+        settings.DATABASE_ROUTERS = ["django_hilo.sharding.ShardRouter"]
+        deals = Deal.objects.bulk_create([Deal() for _ in range(40)])
+        there = sum(shard_of(deal.id) == "other" for deal in deals)
+        said = part_of(show("--buckets"), "spread.Deal").splitlines()
+        assert said[0] == "spread.Deal: 40 rows"
+        assert f"  other: {there} rows ({there / 40:.1%}) in {there} buckets" in said
+        here = 40 - there
+        assert f"  default: {here} rows ({here / 40:.1%}) in {here} buckets" in said
+        settings.HILO = {"SHARDS": {"other": None}, "DATABASE": "default"}
+        said = part_of(show("--buckets"), "spread.Deal")
+        assert "default" not in said
+
+    def test_without_xxhash(self):
+        code = (
+            "import sys; sys.modules['xxhash'] = None\n"
+            "import django; django.setup()\n"
+            "from django.core.management import call_command\n"
+            "call_command('hilo_show', '--buckets')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=PROJECT,
+            env={"DJANGO_SETTINGS_MODULE": "example_project.settings"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "CommandError" in done.stderr
+        assert "django-hilo[sharding]" in done.stderr
