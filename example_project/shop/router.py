@@ -32,12 +32,12 @@ class ShopRouter(ShardRouter):
     def db_for_write(self, model: type[models.Model], **hints: Any) -> str | None:
         if model._meta.label not in COPIED:
             return super().db_for_write(model, **hints)
-        if isinstance(hints.get("instance"), model | None):
+        if isinstance(hints.get("instance"), model):
             raise ShardError(
-                f"Each shard has a copy of a {model._meta.verbose_name}: name them in "
-                f"turn, save(using=alias) or objects.using(alias)."
+                f"Each shard has a copy of this {model._meta.verbose_name}: name them "
+                f"in turn, save(using=alias), delete(using=alias)."
             )
-        return None  # an object that refers to one asks
+        return None
 
     def allow_migrate(
         self, db: str, app_label: str, model_name: str | None = None, **hints: Any
