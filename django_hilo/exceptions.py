@@ -29,5 +29,5 @@ class CounterNotLowered(HiLoError):
     """Max may not fall, or the counter not go: ids would be given twice."""
 
 
-class ShardError(HiLoError, ValueError):
+class ShardError(HiLoError):
     """No shard is known, or it is another one than the one asked for."""

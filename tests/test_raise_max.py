@@ -72,6 +72,18 @@ def test_unknown_collections_and_quiet_runs():
     assert run(verbosity=0) == ""
 
 
+def test_a_database_without_ids_is_no_success(settings):
+    class NothingOnDefault:
+        def allow_migrate(self, db, app_label, **hints):
+            return db != "default"
+
+    settings.DATABASE_ROUTERS = [NothingOnDefault()]
+    with pytest.raises(CommandError, match="each that has: other"):
+        run()
+    insert_by_sql("orders/7-B", using="other")
+    assert "was raised: 0 to 7" in run(database="other")
+
+
 def test_gapless_counters_too(transactional_db):
     Letter.objects.create()
     with connection.cursor() as cursor:
@@ -80,7 +92,9 @@ def test_gapless_counters_too(transactional_db):
         cursor.execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
     assert "would be raised from 1 to 40" in run("letters", dry_run=True)
     out = run()
-    assert "the last gapless number of 'letters' on 'default' was raised: 1 to 40" in out
+    assert (
+        "the last gapless number of 'letters' on 'default' was raised: 1 to 40" in out
+    )
     assert "the last gapless number of 'claims' on 'default' was raised: 0 to 7" in out
     assert Letter.objects.create().pk == "letters/41"
     assert Claim.objects.create(id="claims|").pk == "claims/8"

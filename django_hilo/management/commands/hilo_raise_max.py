@@ -11,6 +11,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.reservation import raise_floor, read_max
 from django_hilo.tables import (
+    aliases,
     fields_on,
     gapless_fields,
     highest_gapless_number,
@@ -53,6 +54,14 @@ class Command(BaseCommand):
             for field in gapless_fields()
             if may_have_table(using, field.model)
         ]
+        if not tasks:
+            elsewhere = [alias for alias in aliases() if any(fields_on(alias))]
+            if elsewhere:
+                raise CommandError(
+                    f"No model has ids on {using!r}. Run it with --database for each "
+                    f"that has: {', '.join(elsewhere)}."
+                )
+            self.say("No model has ids.")
         known = {field.collection_name.lower() for field, _ in tasks}
         missing = ", ".join(sorted(wanted - known))
         if missing:
