@@ -137,12 +137,16 @@ class Bucket(Part):
 
     def _advice(self, database: str) -> str:
         read: Any = self.lhs
-        if isinstance(read, Col):
-            field: Any = read.target
-            source = "" if field.name == "id" else f'source="{field.name}"'
-            remedy = f"Add bucket = BucketField({source}) to {field.model._meta.label}."
-        else:
+        if not isinstance(read, Col):
             remedy = "Add bucket = BucketField() to the model."
+        elif read.target.is_relation:
+            # Django reads the foreign key itself, and joins no table for its id.
+            name, model = read.target.name, read.target.related_model._meta.label
+            remedy = f"Add bucket = BucketField() to {model}; ask for {name}__bucket."
+        else:
+            name, model = read.target.name, read.target.model._meta.label
+            source = "" if name == "id" else f'source="{name}"'
+            remedy = f"Add bucket = BucketField({source}) to {model}."
         return f"{database} cannot compute RavenDB's hash of an id. {remedy}"
 
 
