@@ -136,17 +136,19 @@ class Bucket(Part):
         raise NotSupportedError(self._advice("MariaDB"))
 
     def _advice(self, database: str) -> str:
-        read: Any = self.lhs
-        if not isinstance(read, Col):
+        field: Any = self.lhs.target if isinstance(self.lhs, Col) else None
+        if field is None:
             remedy = "Add bucket = BucketField() to the model."
-        elif read.target.is_relation:
+        elif field.is_relation:
             # Django reads the foreign key itself, and joins no table for its id.
-            name, model = read.target.name, read.target.related_model._meta.label
-            remedy = f"Add bucket = BucketField() to {model}; ask for {name}__bucket."
+            model = field.related_model._meta.label
+            remedy = (
+                f"Add bucket = BucketField() to {model}; ask for {field.name}__bucket."
+            )
         else:
-            name, model = read.target.name, read.target.model._meta.label
-            source = "" if name == "id" else f'source="{name}"'
-            remedy = f"Add bucket = BucketField({source}) to {model}."
+            source = "" if field.name == "id" else f'source="{field.name}"'
+            label = field.model._meta.label
+            remedy = f"Add bucket = BucketField({source}) to {label}."
         return f"{database} cannot compute RavenDB's hash of an id. {remedy}"
 
 
