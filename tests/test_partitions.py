@@ -11,6 +11,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from django.test.utils import CaptureQueriesContext
 
 from django_hilo.sharding import bucket_of
 from tests.conftest import PROJECT
@@ -216,7 +217,10 @@ def test_a_key_of_id_and_bucket(partitioned):
     Event = partitioned.Event
     first = Event.objects.create(name="x")
     first.name = "y"
-    first.save()
+    with CaptureQueriesContext(connection) as queries:
+        first.save()
+    (update,) = queries.captured_queries
+    assert re.search(r'SET "name" = \S+ WHERE .*"id".*"bucket"', update["sql"])
     assert Event.objects.get(name="y").pk == (first.id, bucket_of(first.id))
     assert scanned(Event.objects.filter(pk=first.pk)) == 1
     events = Event.objects.bulk_create([Event() for _ in range(20)])

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import IntegrityError, connections, models, transaction
 from django.db.models import prefetch_related_objects
+from django.forms import modelform_factory
 from django.test import TestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 
@@ -25,7 +26,7 @@ from django_hilo.sharding import shard_of
 from django_hilo.sharding.router import shard_router
 from django_hilo.signals import range_reserved
 from tests.databases import CHOSEN, OTHER
-from tests.records.models import Numbered, Plain
+from tests.records.models import Numbered, Person, Plain
 from tests.spread.models import (
     Check,
     Client,
@@ -711,6 +712,22 @@ class TestValidation:
             with pytest.raises(ValidationError) as error:
                 Part(deal_id=deal.id + "0").full_clean()
             assert list(error.value.error_dict) == ["deal"]
+
+    def test_that_of_unique_values_is_refused(self):
+        person = Person(email="a@example.org")
+        with pytest.raises(ShardError):
+            person.full_clean()
+        person.full_clean(validate_unique=False)
+        person.save()
+        with pytest.raises(IntegrityError), transaction.atomic(using=person._state.db):
+            one_on(person._state.db, Person, email="a@example.org")
+
+    def test_forms_and_pages_that_offer_all_rows_are_refused(self, admin_client):
+        form = modelform_factory(Part, fields="__all__")()
+        with pytest.raises(ShardError):
+            str(form["deal"])
+        with pytest.raises(ShardError):
+            admin_client.get("/admin/records/order/")
 
 
 @commits
