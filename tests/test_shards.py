@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.test.utils import isolate_apps
@@ -335,11 +336,32 @@ class TestChecks:
 
 
 class TestRouterWithoutDatabases:
-    """Shards are read live: without them the router has no opinion."""
-
-    def test_it_has_none_without_shards(self, settings):
+    def test_it_has_no_opinion_without_shards(self, settings):
         settings.HILO = {}
         router = ShardRouter()
         assert router.db_for_read(models.Model) is None
         assert router.allow_relation(None, None) is None
         assert router.allow_migrate("0", "records", "order") is None
+
+    def test_nor_of_models_without_such_a_key(self, settings):
+        settings.HILO = {"SHARDS": THREE}
+        router = ShardRouter()
+        assert router.db_for_write(Permission) is None
+        assert router.allow_relation(Permission(), Permission()) is None
+        assert router.allow_migrate("0", "auth", "permission") is None
+
+    @isolate_apps("tests.spread")
+    def test_an_anchor_that_is_no_relation(self, settings):
+        class Visit(Spread):
+            id = HiLoField(primary_key=True, anchor="region")
+            region = models.CharField(max_length=9)
+
+        class Free(Spread):
+            id = HiLoField(primary_key=True, anchor=str)
+
+        settings.HILO = {"SHARDS": THREE}
+        router = ShardRouter()
+        assert router.shard_of(Visit(region="suffix0")) == "0"
+        assert router.shard_of(Visit(region="suffix1")) == "1"
+        assert router.shard_of(Visit()) is None
+        assert router.shard_of(Free()) is None  # only saving calls it

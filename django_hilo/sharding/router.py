@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import models, router
 
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError, ShardError
+from django_hilo.exceptions import ShardError
 from django_hilo.sharding.shards import shard_of, shards
 from django_hilo.targets import CounterField, Unplaced, home_of
 
@@ -98,10 +98,7 @@ class ShardRouter:
         end = _anchor_in_memory(instance, anchor)
         if end in (None, "") or shards().goes_on(start):
             return None
-        try:
-            return shard_of(f"{start}${end}")
-        except HiLoError:
-            return None
+        return shard_of(f"{start}${end}")
 
     def place(self, instance: models.Model, using: str) -> str:
         """Return the shard to insert an object on that has its id by now.
