@@ -158,7 +158,9 @@ class HiLoManager(_Manager[Model]):
 
 
 def _id_fields(model: type[models.Model]) -> list[IdField]:
-    return [field for field in model._meta.fields if isinstance(field, IdField)]
+    found = [field for field in model._meta.fields if isinstance(field, IdField)]
+    # Gapless ones last: others wait for their counters until the commit.
+    return sorted(found, key=lambda field: not isinstance(field, HiLoField))
 
 
 def _refuse_gaps(field: IdField, objects: Iterable[models.Model]) -> None:

@@ -13,6 +13,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -44,6 +45,11 @@ class Bond:
                 return True
         return False
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a rollback was noted that Django does not know of."""
+        return self._broken
+
     def breaks(self) -> None:
         """Note a rollback that Django does not know of."""
         self._broken = True
@@ -59,7 +65,9 @@ class Watch:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
-        self._bonds: list[tuple[int, Bond]] = []
+        # A bond lives as long as Django keeps its hook, or whoever asked for it.
+        self._bonds: list[tuple[int, ref[Bond]]] = []
+        self._prune_at = _PRUNE_AT
         # Django's savepoints since the first bond, with their place among the bonds.
         # Other names may be used again, so that no place could be told.
         self._savepoints: dict[str, int] = {}
@@ -67,12 +75,16 @@ class Watch:
 
     def bond(self, on_commit: Callable[[], None]) -> Bond:
         """Make a bond, and watch the connection's statements while any holds."""
-        self._bonds = [(made, bond) for made, bond in self._bonds if bond.holds()]
-        if not self._bonds:
+        if len(self._bonds) >= self._prune_at:
+            self._bonds = [each for each in self._bonds if _holds(each[1])]
+            # Looking at all of them for each new one would take quadratic time.
+            self._prune_at = max(_PRUNE_AT, 2 * len(self._bonds))
+        if not any(_holds(known) for _, known in self._bonds):
+            self._bonds.clear()
             self._savepoints.clear()
         bond = Bond(self._connection, on_commit)
         self._made += 1
-        self._bonds.append((self._made, bond))
+        self._bonds.append((self._made, ref(bond)))
         # First in the list: execute_wrapper() of others pops the last.
         if self not in self._connection.execute_wrappers:
             self._connection.execute_wrappers.insert(0, self)
@@ -101,7 +113,7 @@ class Watch:
             self._break_from(self._savepoints.get(to["name"], 0) if to else 0)
         elif self._rolled_back_by_itself():
             self._break_from(0)
-        if not any(bond.holds() for _, bond in self._bonds):
+        if not any(_holds(bond) for _, bond in self._bonds):
             self._bonds.clear()
             self._savepoints.clear()
             if self in self._connection.execute_wrappers:
@@ -117,9 +129,18 @@ class Watch:
         )
 
     def _break_from(self, place: int) -> None:
-        for made, bond in self._bonds:
-            if made > place:
+        for made, known in self._bonds:
+            bond = known()
+            if made > place and bond is not None:
                 bond.breaks()
+
+
+def _holds(known: ref[Bond]) -> bool:
+    bond = known()
+    return bond is not None and bond.holds()
+
+
+_PRUNE_AT = 16
 
 
 _NAME = r"""["`]?(?P<name>s\d+_x\d+)["`]?"""

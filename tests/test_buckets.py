@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.sharding.buckets import BUCKETS, bucket_of
 
-# Of RavenDB's server: those of orders/1-A, orders/2-A and orders/4-A are asserted by its
+# Of RavenDB: those of orders/1-A, orders/2-A and orders/4-A are asserted by its
 # own tests, the others follow from the rule.
 VECTORS = {
     "users/1": 1005385,

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from django_hilo import checks
+from django_hilo.conf import KEYS, Settings
 from django_hilo.fields import checks as field_checks
 from django_hilo.sharding import checks as shard_checks
-from django_hilo.conf import KEYS, Settings
 from tests.conftest import PROJECT
 
 README = (PROJECT / "README.md").read_text()

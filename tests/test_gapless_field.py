@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import nullcontext
 
 import pytest
 from django.core import serializers
 from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
+from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import HiLoError
@@ -62,6 +64,114 @@ class TestAfterARollback:
         lost.name = "again"
         lost.save()
         assert Letter.objects.get(pk="letters/2").name == "again"
+
+    def test_none_is_missing_when_it_is_saved_until_it_stays(self):
+        letter, more = Letter(), [Registered(), Registered()]
+        for _ in range(3):
+            with pytest.raises(Undo), transaction.atomic():
+                letter.save()
+                Registered.objects.bulk_create(more)
+                raise Undo
+        letter.save()
+        Registered.objects.bulk_create(more)
+        assert letter.pk == "letters/1"
+        assert [each.number for each in more] == ["registrations/1", "registrations/2"]
+
+    def test_another_database_has_numbers_of_its_own(self):
+        letter = Letter()
+        with pytest.raises(Undo), transaction.atomic("other"):
+            Letter.objects.using("other").bulk_create([Letter(), Letter(), letter])
+            raise Undo
+        letter.save(using="default")
+        assert letter.pk == "letters/1"
+
+    def test_hooks_of_the_commit_may_save_it(self):
+        letter, other = Letter(name="a"), Letter(name="b")
+
+        def rename():
+            for each in (letter, other):
+                each.name += "!"
+                each.save()
+
+        with transaction.atomic():
+            transaction.on_commit(rename)
+            letter.save()
+            other.save()
+        assert set(Letter.objects.values_list("pk", "name")) == {
+            ("letters/1", "a!"),
+            ("letters/2", "b!"),
+        }
+
+    @pytest.mark.parametrize("in_a_block", [True, False])
+    def test_a_hook_that_fails_undoes_nothing(self, in_a_block):
+        letter = Letter(name="a")
+
+        def fail():
+            raise Undo
+
+        def hook(**kwargs):
+            transaction.on_commit(fail)
+
+        post_save.connect(hook, Letter)
+        try:
+            block = transaction.atomic() if in_a_block else nullcontext()
+            with pytest.raises(Undo), block:
+                if in_a_block:
+                    transaction.on_commit(fail)
+                letter.save()
+        finally:
+            post_save.disconnect(hook, Letter)
+        letter.name = "b"
+        letter.save()
+        assert list(Letter.objects.values_list("pk", "name")) == [("letters/1", "b")]
+
+    def test_without_autocommit(self):
+        letter = Letter(name="a")
+        transaction.set_autocommit(False)
+        try:
+            letter.save()
+            transaction.commit()
+            letter.name = "b"
+            letter.save()
+            transaction.commit()
+            assert not connection.run_on_commit
+        finally:
+            transaction.rollback()
+            transaction.set_autocommit(True)
+        letter.name = "c"
+        letter.save()
+        assert list(Letter.objects.values_list("pk", "name")) == [("letters/1", "c")]
+
+    @pytest.mark.parametrize("model", [Letter, Registered, PlainLetter])
+    def test_a_receiver_that_fails_leaves_a_new_object(self, model):
+        lost = model(name="lost")
+
+        def fail(**kwargs):
+            raise Undo
+
+        post_save.connect(fail, model)
+        with pytest.raises(Undo):
+            lost.save()
+        post_save.disconnect(fail, model)
+        other = model.objects.create(name="other")
+        lost.save()
+        rows = model.objects.order_by("name").values_list("name", flat=True)
+        assert list(rows) == ["lost", "other"]
+        name = "id" if model is Letter else "number"
+        numbers = model.objects.order_by(name).values_list(name, flat=True)
+        assert [text.partition("/")[2] for text in numbers] == ["1", "2"]
+        assert lost.pk != other.pk
+
+    def test_it_is_not_updated_in_part(self):
+        lost = Letter(name="lost")
+        with pytest.raises(Undo), transaction.atomic():
+            lost.save()
+            raise Undo
+        Letter.objects.create(name="other")
+        for options in ({"update_fields": ["name"]}, {"force_update": True}):
+            with pytest.raises(HiLoError, match="may be another's by now"):
+                lost.save(**options)
+        assert Letter.objects.get().name == "other"
 
     def test_of_a_savepoint_too(self):
         lost, kept = Letter(), Letter()
@@ -199,21 +309,16 @@ def test_assign_ids_needs_a_transaction():
     assert Letter.objects.get() == letter
 
 
-def test_a_plain_managers_bulk_create_needs_a_transaction():
-    letters = QuerySet(Letter)
-    with pytest.raises(HiLoError, match="in the transaction that inserts the rows"):
-        letters.bulk_create([Letter()])
-    with transaction.atomic():
-        letters.bulk_create([Letter(), Letter()])
-    assert sorted(letters.values_list("pk", flat=True)) == ["letters/1", "letters/2"]
-
-
-def test_a_plain_managers_bulk_create_of_a_number_beside_the_key():
-    with pytest.raises(IntegrityError):
-        PlainLetter.objects.bulk_create([PlainLetter(name="a"), PlainLetter(name="a")])
-    PlainLetter.objects.bulk_create([PlainLetter(), PlainLetter()])
-    numbers = PlainLetter.objects.order_by("number").values_list("number", flat=True)
-    assert list(numbers) == ["plain-letters/1", "plain-letters/2"]
+def test_a_plain_managers_bulk_create_gives_none():
+    for objects in ([Letter()], [PlainLetter()], [Claim(id="claims|")]):
+        with (
+            pytest.raises(HiLoError, match="of a HiLoManager|that is no HiLoManager"),
+            transaction.atomic(),
+        ):
+            QuerySet(type(objects[0])).bulk_create(objects)
+    assert not GaplessCounter.objects.exists()
+    QuerySet(Letter).bulk_create([Letter(id="letters/7")])
+    assert Letter.objects.create().pk == "letters/8"
 
 
 def test_beside_a_key():

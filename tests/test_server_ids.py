@@ -13,7 +13,7 @@ from django_hilo.gapless import next_gapless_number, seed_gapless_number
 from django_hilo.generator import next_id, next_ids, next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter
-from tests.records.models import Numbered, Order, Reply, Sortable, Claim
+from tests.records.models import Claim, Numbered, Order, Reply, Sortable
 
 pytestmark = pytest.mark.django_db
 
@@ -97,6 +97,10 @@ class TestIdentities:
         assert [each.pk for each in made] == ["claims/1", "claims/2", "claims/3"]
         assert GaplessCounter.objects.get().last == 3
 
+    def test_in_bulk_beside_explicit_ones(self):
+        made = Claim.objects.bulk_create([Claim(id="claims|"), Claim(id="claims/1")])
+        assert [each.pk for each in made] == ["claims/2", "claims/1"]
+
     def test_assign_ids_leaves_it_to_the_save(self):
         claim = Claim(id="claims|")
         Claim.objects.assign_ids([claim])
@@ -163,6 +167,23 @@ class TestRefused:
 
     def test_an_anchor_may_end_so(self):
         assert Order.objects.create(id="orders/5-A$docs/").pk == "orders/5-A$docs/"
+
+    @pytest.mark.parametrize("asking", ["orders|", "orders/"])
+    def test_a_loaded_object_under_another_key(self, asking):
+        order = Order.objects.create()
+        order.pk = asking
+        with (
+            pytest.raises(ValidationError, match="server_ids=True"),
+            transaction.atomic(),
+        ):
+            order.save()
+        claim = Claim.objects.create()
+        claim.pk = "claims/"
+        with (
+            pytest.raises(HiLoError, match="only a new object"),
+            transaction.atomic(),
+        ):
+            claim.save()
 
     def test_a_row_that_exists_can_be_saved(self):
         Order.objects.bulk_create([Order(id="orders/1-A")])

@@ -12,6 +12,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
 from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_gapless_field
+from django_hilo.fields.hilo import HiLoField
 from django_hilo.freshness import forget_fresh, is_fresh
 from django_hilo.gapless import last_gapless_number
 
@@ -37,7 +38,9 @@ class GaplessIdField(IdField):
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
         missing = self._missing(instances)
-        above = max(self._explicit(instances), default=0)
+        _give_others_first(instances, using)
+        new = [each for each in instances if each._state.adding]
+        above = max(self._explicit(new), default=0)
         with gapless_ids.given(self, missing, using, above=above):
             yield
 
@@ -57,6 +60,15 @@ class GaplessIdField(IdField):
                 f"HiLoManager do it."
             )
         gapless_ids.give(self, missing, using)
+
+    def _written_to(self, instance: models.Model) -> str:
+        if self.needs_id(instance):
+            # What becomes of the row, ignored on a conflict perhaps, is not seen.
+            raise HiLoError(
+                f"{self} gives no ids in the bulk_create() of a manager that is no "
+                f"HiLoManager: use one, or save()."
+            )
+        return super()._written_to(instance)
 
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.needs_id(instance)
@@ -93,7 +105,11 @@ class GaplessIdField(IdField):
         """Yield the numbers of ids that are not ours but of the own counter."""
         for instance in instances:
             value = instance.__dict__.get(self.attname)
-            if not isinstance(value, str) or is_fresh(instance, self.attname):
+            if (
+                not isinstance(value, str)
+                or is_fresh(instance, self.attname)
+                or gapless_ids.was_rolled_back(self, instance)
+            ):
                 continue
             parts = parse_or_none(value)
             if (
@@ -103,3 +119,13 @@ class GaplessIdField(IdField):
                 and not parts.server_prefix
             ):
                 yield parts.number
+
+
+def _give_others_first(instances: Sequence[models.Model], using: str) -> None:
+    """Give the HiLo ids while nobody waits for the gapless counter."""
+    for field in instances[0]._meta.fields if instances else ():
+        if isinstance(field, HiLoField):
+            field.assign_missing(
+                [each for each in instances if field.is_key or each._state.adding],
+                using,
+            )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
@@ -23,25 +25,41 @@ _TAKEN = "hilo_taken"
 
 
 class _Taking:
-    """Gapless numbers that were taken in one transaction, and what became of them."""
+    """Gapless numbers that were taken in a caller's transaction, and their fate."""
 
-    def __init__(self, using: str) -> None:
-        self._committed = False
-        self._bond = Ledger.of(connections[using]).bond(self._commit)
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+        self._committed = self._rolled_back = False
+        bond = Ledger.of(connection).bond(self._commit)
+        # Django keeps the hook, and so the bond, until a rollback drops it, or all
+        # hooks have run: while others run the bond is there, if no longer in the list.
+        self._bond = ref(bond, self._gone)
+
+    def was_rolled_back(self) -> bool:
+        """Whether that is certain."""
+        bond = self._bond()
+        broken = bond is not None and bond.is_broken
+        return not self._committed and (self._rolled_back or broken)
+
+    @property
+    def was_committed(self) -> bool:
+        """Whether that is certain."""
+        return self._committed
 
     def _commit(self) -> None:
         self._committed = True
 
-    def was_rolled_back(self) -> bool:
-        return not self._committed and not self._bond.holds()
+    def _gone(self, bond: object) -> None:
+        # After a commit hooks run in autocommit mode; one that raises drops the others.
+        self._rolled_back = not self._connection.autocommit
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In another process or a deep copy nothing is known of the transaction.
-        return _Committed, ()
+        return _Unknown, ()
 
 
-class _Committed:
-    """Stands for numbers of which nothing else is known."""
+class _Unknown:
+    """Stands for numbers of whose transaction nothing is known."""
 
     def was_rolled_back(self) -> bool:
         return False
@@ -60,41 +78,54 @@ def given(
     The numbers are over ``above``, that of an explicit id beside them.
     """
     distinct = list({id(each): each for each in instances}.values())
-    if not distinct:
+    if not distinct and not above:
         yield
         return
+    _refuse_sharded(field)
     for instance in distinct:
         if was_rolled_back(field, instance):
             setattr(instance, field.attname, _taken(instance)[field.attname][1])
-    before = [(each, each.__dict__.get(field.attname)) for each in distinct]
+    before = [(each, _snapshot(field, each)) for each in distinct]
+    connection = connections[using]
+    # In a transaction before the savepoint, whose end this block sees itself.
+    taking = _Taking(connection) if connection.in_atomic_block else None
+    by_itself = taking is None and connection.get_autocommit()
     try:
         with transaction.atomic(using=using):
+            if by_itself:
+                taking = _Taking(connection)  # its hook is the first to run
             keep_clear_of(field, [above] if above else [], using)
-            give(field, distinct, using, end)
+            if distinct:
+                _give(field, distinct, using, end, taking or _Unknown())
             yield
     except BaseException:
-        for instance, value in before:
-            setattr(instance, field.attname, value)
+        if taking is not None and taking.was_committed:
+            raise  # another hook of the commit failed
+        for instance, (values, state) in before:
+            vars(instance).update(values)
+            vars(instance._state).clear()
+            vars(instance._state).update(state)
         raise
 
 
-def give(
+def give(field: IdField, instances: Sequence[models.Model], using: str) -> None:
+    """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
+    _refuse_sharded(field)
+    taking = _Taking(connections[using])
+    _give(field, instances, using, lambda instance: "", taking)
+
+
+def _give(
     field: IdField,
     instances: Sequence[models.Model],
     using: str,
-    end: Callable[[models.Model], str] = lambda instance: "",
+    end: Callable[[models.Model], str],
+    taking: _Taking | _Unknown,
 ) -> None:
-    """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
-    if is_sharded(field.model):
-        raise HiLoError(
-            f"{field} gives no gapless ids: the rows of {field.model._meta.label} are "
-            f"spread over shards, and each would count for itself."
-        )
     ends = [end(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = next_gapless_numbers(collection, len(instances), using)
-    taking = _Taking(using)
     for instance, number, last in zip(instances, numbers, ends, strict=True):
         before, name = instance.__dict__.get(field.attname), field.attname
         field.give(instance, f"{start}{number}{last}", home_of(using))
@@ -102,11 +133,40 @@ def give(
         vars(instance._state)[_TAKEN] = {**_taken(instance), **entry}
 
 
+def _refuse_sharded(field: IdField) -> None:
+    if is_sharded(field.model):
+        raise HiLoError(
+            f"{field} gives no gapless ids: the rows of {field.model._meta.label} are "
+            f"spread over shards, and each would count for itself."
+        )
+
+
+def _snapshot(
+    field: IdField, instance: models.Model
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the ids of an instance, and what Django knows of its row."""
+    fields = instance._meta.concrete_fields
+    names = [each.attname for each in fields if each.primary_key or each is field]
+    known = vars(instance)
+    values = {name: known[name] for name in names if name in known}
+    return values, dict(vars(instance._state))
+
+
 def was_rolled_back(field: IdField, instance: models.Model) -> bool:
     """Whether an instance has a gapless id that its rollback gave back."""
-    value, _, taking = _taken(instance).get(field.attname, (None, None, _Committed()))
+    value, _, taking = _taken(instance).get(field.attname, (None, None, _Unknown()))
     unchanged = value is not None and instance.__dict__.get(field.attname) == value
     return unchanged and taking.was_rolled_back()
+
+
+def refuse_lost(field: IdField, instance: models.Model) -> None:
+    """Raise `HiLoError` for an update by an id that a rollback gave back."""
+    if was_rolled_back(field, instance):
+        raise HiLoError(
+            f"{instance._meta.label} {getattr(instance, field.attname)!r} was rolled "
+            f"back, and the row with this id may be another's by now. Save it as a "
+            f"whole: it gets a new id."
+        )
 
 
 def _taken(instance: models.Model) -> dict[str, tuple[str, Any, Any]]:

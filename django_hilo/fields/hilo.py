@@ -9,6 +9,7 @@ from django.db import models
 
 from django_hilo import floors, generator
 from django_hilo.anchors import Anchor, anchor_of
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids, server_ids
 from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_hilo_field
@@ -84,8 +85,9 @@ class HiLoField(IdField, CounterField):
         )
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        return server_ids.asks_for_gapless(
-            self._value(instance)
+        asks = self._asks(instance)
+        return (
+            asks and server_ids.asks_for_gapless(self._value(instance))
         ) or gapless_ids.was_rolled_back(self, instance)
 
     @contextmanager
@@ -94,8 +96,19 @@ class HiLoField(IdField, CounterField):
     ) -> Iterator[None]:
         self.assign_missing(instances, using)
         asking = [each for each in instances if self.needs_gapless(each)]
-        with gapless_ids.given(self, asking, using, end=self._end):
+        beside = self._explicit(instances, using) if asking else []
+        above = max((each.number for each in beside if not each.node_tag), default=0)
+        with gapless_ids.given(self, asking, using, self._end, above):
             yield
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = super().pre_save(model_instance, add)
+        if add and self._check_request(value):
+            raise HiLoError(
+                f"{value!r} asks for an id, which only a new object gets: by save(), "
+                f"or by the bulk_create() of a HiLoManager."
+            )
+        return value
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none, for one reservation at most.
@@ -130,11 +143,23 @@ class HiLoField(IdField, CounterField):
         ends = [(instance, self._end(instance)) for instance in instances]
         if not ends:
             return []
+        for _, end in ends:
+            self._check_room(target, end)
         ids = generator.next_ids(target, len(ends))
         return [
             (instance, start + end)
             for (instance, end), start in zip(ends, ids, strict=True)
         ]
+
+    def _check_room(self, target: Target, end: str) -> None:
+        """Raise `HiLoError` for an anchor that no number would leave enough room."""
+        least = len(target.collection) + 1 + max(target.width, 1) + len(end)
+        if self.convention is None and self.max_length and least > self.max_length:
+            raise HiLoError(
+                f"An id of {target.collection!r} that ends in {end!r} has at least "
+                f"{least} characters, {self} takes {self.max_length}. Raise max_length "
+                f"and migrate."
+            )
 
     def _end(self, instance: models.Model) -> str:
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)

@@ -36,14 +36,16 @@ def give_first(field: IdField, save_base: Callable[..., None]) -> Any:
         using = using or router.db_for_write(type(self), instance=self)
         gives = not (raw or force_update or update_fields)
         giving: Any = nullcontext()
+        if force_update or update_fields:
+            gapless_ids.refuse_lost(field, self)
         if gives:
             pass_keys_up(self, type(self))
             new = self._state.adding or self.pk is None
             if field.is_key or new or gapless_ids.was_rolled_back(field, self):
                 giving = field.inserting([self], using)
+        if gives and self._state.adding:
+            field.check_explicit([self], using)
         with giving:
-            if gives and self._state.adding:
-                field.check_explicit([self], using)
             if field.is_key:
                 using = place(self, using)
             save_base(
