@@ -143,6 +143,11 @@ class TestBuckets:
         parts("deals/33-A", 7)
         assert sizes.measure(Part._meta.pk, "default", 9).largest[0].rows == 7
 
+    def test_no_more_ids_are_read_than_say_what_is_in_a_bucket(self):
+        ids = iter(["a$x", "b$x", "c$y", "d$y"])
+        assert sizes._texts(ids, [bucket_of("x")]) == {bucket_of("x"): "x"}
+        assert next(ids) == "c$y"
+
     def test_rows_without_a_bucket_yet(self):
         parts("deals/33-A", 1)
         Check.objects.bulk_create([Check(part=Part.objects.get()) for _ in range(3)])
