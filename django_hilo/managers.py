@@ -90,6 +90,18 @@ class HiLoQuerySet(models.QuerySet[Model]):
         created.save(force_insert=True)
         return created
 
+    def get_or_create(self, defaults: Any = None, **kwargs: Any) -> tuple[Model, bool]:
+        placed = self._placed_by(kwargs)
+        return super(HiLoQuerySet, placed).get_or_create(defaults, **kwargs)
+
+    def update_or_create(
+        self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any
+    ) -> tuple[Model, bool]:
+        placed = self._placed_by(kwargs)
+        return super(HiLoQuerySet, placed).update_or_create(
+            defaults, create_defaults, **kwargs
+        )
+
     def bulk_create(
         self,
         objs: Iterable[Model],
@@ -140,7 +152,12 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """The database of the query; raises `ShardError` where it is not known."""
         if self.query.is_empty():
             return super().db
-        return known(self.model, super().db)
+        return known(self.query, super().db)
+
+    def _placed_by(self, lookups: dict[str, Any]) -> Self:
+        if not isinstance(self._write_alias(), Unplaced):
+            return self
+        return self.using(self.filter(**lookups).db)
 
     def _write_alias(self) -> str:
         self._for_write = True

@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connections, models, transaction
 from django.db.models import prefetch_related_objects
 from django.forms import modelform_factory
+from django.shortcuts import get_object_or_404
 from django.test import TestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 
@@ -25,6 +26,7 @@ from django_hilo.reservation import read_max
 from django_hilo.sharding import shard_of
 from django_hilo.sharding.router import shard_router
 from django_hilo.signals import range_reserved
+from django_hilo.targets import Unplaced
 from tests.databases import CHOSEN, OTHER
 from tests.records.models import Numbered, Person, Plain
 from tests.spread.models import (
@@ -33,6 +35,7 @@ from tests.spread.models import (
     Deal,
     Firm,
     Label,
+    Parcel,
     Part,
     Profile,
     Remark,
@@ -227,7 +230,13 @@ class TestQueries:
             bool,
             repr,
             lambda deals: deals.count(),
-            lambda deals: deals.get(pk="deals/1-A"),
+            lambda deals: deals.get(id__iexact="deals/1-A"),
+            lambda deals: deals.filter(pk=models.F("name")).get(),
+            lambda deals: deals.filter(client="deals/1-A").get(),
+            lambda deals: deals.filter(client__id="deals/1-A", name="x").get(),
+            lambda deals: deals.exclude(pk="deals/1-A").get(),
+            lambda deals: deals.get(models.Q(pk="deals/1-A") | models.Q(name="x")),
+            lambda deals: deals.filter(pk="d1").union(deals.filter(pk="d2")).count(),
             lambda deals: deals.filter(name="x").exists(),
             lambda deals: deals.first(),
             lambda deals: deals.in_bulk(["deals/1-A"]),
@@ -248,6 +257,40 @@ class TestQueries:
         one_on("other")
         with refused("spread.Deal", "Deal.objects.shard(id)", ".using(alias)"):
             query(Deal.objects.all())
+
+    def test_those_of_one_id_go_to_its_shard(self):
+        for alias in ALIASES:
+            deal = one_on(alias, name="old")
+            deals = Deal.objects.all()
+            for found in (
+                lambda pk=deal.pk, deals=deals: deals.get(pk=pk),
+                lambda pk=deal.pk, deals=deals: deals.get(name="old", id=pk),
+                lambda pk=deal.pk: get_object_or_404(Deal, models.Q(pk=pk)),
+                lambda pk=deal.pk, deals=deals: deals.filter(
+                    models.Q(pk=pk) & ~models.Q(name="x")
+                ).first(),
+            ):
+                with statements(**{alias: ["SELECT"]}):
+                    assert found() == deal
+            assert deals.get_or_create(pk=deal.pk) == (deal, False)
+            assert deals.filter(pk=deal.pk).update(name="new") == 1
+            made, _ = deals.update_or_create(pk=deal.pk, defaults={"name": "newer"})
+            assert (made, made.name) == (deal, "newer")
+            assert deals.filter(pk=deal.pk).delete()[0] == 1
+            made, created = deals.update_or_create(pk=deal.pk)
+            assert created and where(made) == [alias]
+            with pytest.raises(Deal.DoesNotExist):
+                deals.get(pk=f"none${deal.pk}")
+
+    def test_those_of_one_id_that_is_a_relation(self):
+        for alias in ALIASES:
+            client = one_on(alias, Client)
+            profile = Profile.objects.create(client=client)
+            assert Profile.objects.get(pk=client.pk) == profile
+            assert Profile.objects.get(client=client) == profile
+        firms = [Firm.objects.create() for _ in range(8)]
+        assert [Firm.objects.get(pk=firm.pk) for firm in firms] == firms
+        assert [Firm.objects.get(id=firm.id) for firm in firms] == firms
 
     def test_that_of_nothing_asks_nothing(self):
         with statements():
@@ -397,6 +440,14 @@ class TestRelations:
         client = one_on("other", Client)
         assert Deal(client_id=client.id).client == client
 
+    def test_without_a_constraint_are_looked_up_where_they_are(self):
+        for mine in ALIASES:
+            client, there = one_on("other", Client), one_on("other")
+            deal = one_on(mine, client_id=client.id)
+            assert Deal.objects.get(pk=deal.pk).client == client
+            parcel = Parcel.objects.using(mine).create(deal_id=there.id)
+            assert Parcel.objects.using(mine).get(pk=parcel.pk).deal == there
+
     def test_to_another_shard_by_object_without_an_id(self):
         there = one_on("other")
         while shard_of(f"remarks/{next_id(Remark)[8:-2]}-A") != "other":
@@ -531,6 +582,20 @@ class TestCopies:
             assert deal.labels.count() == 0
             deal.labels.create(name="made there")
             assert Label.objects.using(alias).filter(name="made there").exists()
+
+    def test_many_to_many_from_the_copys_side(self, label):
+        for alias in ALIASES:
+            deal = one_on(alias)
+            copy = Label.objects.using(alias).get()
+            rows = Deal.labels.through._base_manager.using(alias)
+            # As label.deals has it; the model gives the relation no name.
+            near = shard_router().db_for_write(Deal.labels.through, instance=copy)
+            assert near == alias and type(near) is str
+            rows.create(deal=deal, label=copy)
+            assert rows.count() == 1
+        assert isinstance(
+            shard_router().db_for_write(Deal.labels.through, instance=Label()), Unplaced
+        )
 
     def test_what_no_shard_has_a_table_of(self, settings):
         """Another router keeps the labels elsewhere: Django asks for one database."""

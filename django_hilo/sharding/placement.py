@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connections, models, transaction
+from django.db.models.sql.where import AND
 
 from django_hilo.exceptions import ShardError
 from django_hilo.sharding.router import shard_router
+from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import Unplaced
 
 Model = TypeVar("Model", bound=models.Model)
@@ -68,12 +70,37 @@ def together(aliases: Iterable[str]) -> Iterator[None]:
                 connection.check_constraints()
 
 
-def known(model: type[models.Model], using: str) -> str:
-    """Return a database to query; raises `ShardError` where the shard is not known."""
-    if isinstance(using, Unplaced):
-        raise ShardError(
-            f"The rows of {model._meta.label} are spread over shards. Name the one: "
-            f"{model.__name__}.objects.shard(id), or .using(alias) for all that it "
-            f"has."
-        )
-    return using
+def known(query: Any, using: str) -> str:
+    """Return the database to run a query on, as it names the shard or one id.
+
+    Raises `ShardError` where neither is said.
+    """
+    if not isinstance(using, Unplaced):
+        return using
+    # The parts of a union have conditions of their own.
+    asked = None if query.combinator else _id_in(query.where, query)
+    if asked is not None:
+        return shard_of(asked)
+    model = query.model
+    raise ShardError(
+        f"The rows of {model._meta.label} are spread over shards. Name the one: "
+        f"{model.__name__}.objects.shard(id), or .using(alias) for all that it "
+        f"has; or ask for one id: .get(pk=id)."
+    )
+
+
+def _id_in(where: Any, query: Any) -> str | None:
+    """Return an id that all rows of a query have, where its conditions say so."""
+    if where.negated or where.connector != AND:
+        return None
+    for each in where.children:
+        if hasattr(each, "children"):
+            found = _id_in(each, query)
+            if found is not None:
+                return found
+        elif getattr(each, "lookup_name", None) == "exact":
+            left = each.lhs
+            of_key = getattr(left, "target", None) == query.model._meta.pk
+            if of_key and left.alias == query.base_table and isinstance(each.rhs, str):
+                return each.rhs
+    return None

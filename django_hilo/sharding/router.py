@@ -77,10 +77,24 @@ class ShardRouter:
     ) -> str | None:
         if not settings.SHARDS or not self.spreads(model):
             return None
-        shard = None
-        if instance is not None and self.spreads(type(instance)):
-            shard = self.shard_of(instance) or _shard_of_referred(model, instance)
+        shard = None if instance is None else self._shard_near(model, instance)
         return shard or Unplaced(home_of(shards().aliases[0]))
+
+    def _shard_near(
+        self, model: type[models.Model], instance: models.Model
+    ) -> str | None:
+        """Return the shard of the rows of a model that an object leads to."""
+        if not self.spreads(type(instance)):
+            found = _shard_of_referred(model, instance)
+            if found is None and model._meta.auto_created:
+                # A copy's many-to-many rows are with the copy.
+                alias = instance._state.db
+                found = alias if alias in shards().aliases else None
+            return found
+        if isinstance(instance, model):
+            return self.shard_of(instance) or _shard_of_referred(model, instance)
+        # First what it refers to, which may be on another shard than itself.
+        return _shard_of_referred(model, instance) or self.shard_of(instance)
 
     def shard_of(self, instance: models.Model) -> str | None:
         """Return the shard of a sharded object, None where it has no id or anchor.
