@@ -11,6 +11,7 @@ from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.fields.base import IdField
+from django_hilo.fields.bucket import with_buckets
 from django_hilo.freshness import watched
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
@@ -146,6 +147,15 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 for field in fields:
                     field.observe_inserted(group, alias)
         return objects
+
+    def bulk_update(
+        self,
+        objs: Iterable[Model],
+        fields: Iterable[str],
+        batch_size: int | None = None,
+    ) -> int:
+        """Write the fields of the objects, and the buckets of those among them."""
+        return super().bulk_update(objs, with_buckets(self.model, fields), batch_size)
 
     @property
     def db(self) -> str:

@@ -10,6 +10,7 @@ from django.db.migrations.writer import MigrationWriter
 from django.test.utils import isolate_apps
 
 from django_hilo.fields import BucketField, HiLoField
+from django_hilo.managers import HiLoQuerySet
 from django_hilo.sharding import bucket_of
 from tests.spread.models import Deal, Parcel, Part
 
@@ -160,6 +161,82 @@ class TestOfOtherFields:
         parcel.pk = parcel.number = None
         parcel.save()
         assert parcel.bucket == stored(parcel) == bucket_of(parcel.number) != first
+
+
+class TestPartOfARow:
+    """Where the source is written, its bucket is."""
+
+    @pytest.mark.parametrize("name", ["deal", "deal_id"])
+    def test_update_fields(self, deal, late, name):
+        parcel = Parcel.objects.create(deal=deal)
+        parcel.deal, parcel.number, parcel.size = late, "parcels/900-A", 3
+        parcel.save(update_fields=["size"])
+        assert stored(parcel, "deals_bucket") == bucket_of(deal.id)
+        parcel.save(update_fields=[name])
+        assert stored(parcel, "deals_bucket") == bucket_of(late.id)
+        assert stored(parcel) == bucket_of(stored(parcel, "number"))
+        parcel.deal = None
+        parcel.save(update_fields={name, "number"})
+        assert stored(parcel, "deals_bucket") is None
+        assert stored(parcel) == bucket_of("parcels/900-A")
+
+    @pytest.mark.parametrize("name", ["deal", "deal_id"])
+    def test_only_the_source(self, deal, late, name):
+        Parcel.objects.create(deal=deal)
+        parcel = Parcel.objects.only(name).get()
+        parcel.deal = late
+        parcel.save()
+        assert stored(parcel, "deals_bucket") == bucket_of(late.id)
+
+    @pytest.mark.parametrize("deferred", ["deal", "deals_bucket"])
+    def test_a_deferred_field(self, deal, late, deferred):
+        Parcel.objects.create(deal=deal)
+        parcel = Parcel.objects.defer(deferred).get()
+        parcel.save()
+        assert stored(parcel, "deals_bucket") == bucket_of(deal.id)
+        parcel.deal = late
+        parcel.save()
+        assert stored(parcel, "deals_bucket") == bucket_of(late.id)
+
+    def test_update_or_create(self, deal, late):
+        parcel = Parcel.objects.create(deal=deal)
+        Parcel.objects.update_or_create(pk=parcel.pk, defaults={"deal": late})
+        assert stored(parcel, "deals_bucket") == bucket_of(late.id)
+
+    def test_post_save_is_told(self, deal):
+        parcel, told = Parcel.objects.create(deal=deal), []
+
+        def tell(update_fields, **kwargs):
+            told.append(update_fields)
+
+        models.signals.post_save.connect(tell, Parcel)
+        try:
+            for names in (["deal_id"], ["size"], ["deals_bucket", "deal"], None):
+                parcel.save(update_fields=names)
+        finally:
+            models.signals.post_save.disconnect(tell, Parcel)
+        both = frozenset({"deal", "deals_bucket"})
+        assert told == [{"deal_id", "deals_bucket"}, {"size"}, both, None]
+
+    @pytest.mark.parametrize("name", ["deal", "deal_id"])
+    def test_bulk_update(self, deal, late, name):
+        parcels = [Parcel.objects.create(deal=deal) for _ in range(3)]
+        for parcel in parcels:
+            parcel.deal = late
+        rows = HiLoQuerySet(Parcel)
+        assert rows.bulk_update(parcels, (each for each in ["size"]), 2) == 3
+        assert {stored(each, "deals_bucket") for each in parcels} == {
+            bucket_of(deal.id)
+        }
+        assert rows.bulk_update(parcels, [name], batch_size=2) == 3
+        for parcel in parcels:
+            assert stored(parcel, "deals_bucket") == bucket_of(late.id)
+            assert stored(parcel) == bucket_of(parcel.number)
+
+    def test_bulk_update_refuses_what_django_refuses(self):
+        for names in ([], ["id"]):
+            with pytest.raises(ValueError, match="bulk_update"):
+                HiLoQuerySet(Parcel).bulk_update([], names)
 
 
 class TestFixtures:

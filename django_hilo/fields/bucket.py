@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from django.core import checks
@@ -38,8 +39,9 @@ class BucketField(_IntegerField):
     """The bucket of an id as a column, 0 to 1,048,575, for what distributes by one.
 
     ``source`` names the field of the id, or a relation to its object. The attribute
-    always has the bucket of it, so every save and ``bulk_create()`` stores that;
-    ``QuerySet.update()`` of the source and ``update_fields`` without the bucket do not.
+    always has the bucket of it, and what writes the source of an object writes the
+    bucket too: every save, and a HiLoManager's bulk methods. ``QuerySet.update()`` of
+    the source does not.
     Needs the package xxhash (extra ``sharding``).
     """
 
@@ -64,6 +66,14 @@ class BucketField(_IntegerField):
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
         return [*super().check(**kwargs), *check_bucket_field(self)]
 
+    def contribute_to_class(
+        self, cls: type[models.Model], name: str, private_only: bool = False
+    ) -> None:
+        super().contribute_to_class(cls, name, private_only)
+        if not cls._meta.abstract:
+            model: Any = cls
+            model.save_base = _write_with_source(model.save_base)
+
     def db_check(self, connection: Any) -> str:
         column = connection.ops.quote_name(self.column)
         return f"{column} BETWEEN 0 AND {BUCKETS - 1}"
@@ -82,3 +92,43 @@ class BucketField(_IntegerField):
         if add and isinstance(source, IdField) and not is_watched(model_instance):
             source.pre_save(model_instance, add)  # its turn may come later
         return super().pre_save(model_instance, add)
+
+
+def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
+    """Return names of fields to write, and of the buckets whose source is among them.
+
+    Raises FieldDoesNotExist for a bucket whose source is no field.
+    """
+    names = list(names)
+    for field in model._meta.concrete_fields:
+        if isinstance(field, BucketField) and field.name not in names:
+            source: Any = model._meta.get_field(field.source)
+            if source.name in names or source.attname in names:
+                names.append(field.name)
+    return names
+
+
+def _write_with_source(save_base: Callable[..., None]) -> Any:
+    """Wrap ``save_base()``, where saves of deferred rows have ``update_fields`` too."""
+
+    @wraps(save_base)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> None:
+        if update_fields:
+            update_fields = frozenset(with_buckets(type(self), update_fields))
+        save_base(
+            self,
+            raw=raw,
+            force_insert=force_insert,
+            force_update=force_update,
+            using=using,
+            update_fields=update_fields,
+        )
+
+    return wrapper
