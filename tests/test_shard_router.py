@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
@@ -924,7 +925,7 @@ class TestMigrations:
 
     @commits
     def test_two_new_databases(self, python):
-        names = {alias: f"test_hilo_new_{alias}" for alias in ALIASES}
+        names = {alias: f"test_hilo_new_{alias}_{os.getpid()}" for alias in ALIASES}
         code = (
             "from django.conf import settings\n"
             f"settings.HILO = {{**{HILO!r}, 'SHARDS': {{'other': None}}}}\n"
