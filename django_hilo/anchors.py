@@ -11,17 +11,21 @@ from django.db import models
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor
 
-# A path such as "order" or "order__customer", or what makes a text of an instance.
-Anchor = str | Callable[[models.Model], str]
+# A path such as "order" or "order__customer", or what makes a text of an instance, or
+# names the object whose id it is.
+Anchor = str | Callable[[models.Model], str | int | models.Model | None]
 
 
 def anchor_of(instance: models.Model, anchor: Anchor) -> str:
     """Return the text of an instance's anchor.
 
-    Raises `HiLoError` where the object that it names has no id yet.
+    Raises `HiLoError` where the object that it names has no id yet, and where a
+    function returns what is no text, whole number or object.
     """
     try:
-        value = anchor(instance) if callable(anchor) else _follow(instance, anchor)
+        value = (
+            _call(instance, anchor) if callable(anchor) else _follow(instance, anchor)
+        )
     except ObjectDoesNotExist:
         value = None
     if value in (None, ""):
@@ -41,6 +45,18 @@ def anchor_field(model: type[models.Model], path: str) -> Any:
             raise FieldDoesNotExist(f"{model._meta.label}.{name} is no relation.")
         model = related
     return model._meta.get_field(last)
+
+
+def _call(instance: models.Model, anchor: Callable[[models.Model], Any]) -> Any:
+    value = anchor(instance)
+    if isinstance(value, models.Model):
+        return value.pk
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise HiLoError(
+            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
+            f"returned {value!r}. Let it return a text, a whole number or an object."
+        )
+    return value
 
 
 def _follow(instance: models.Model, path: str) -> Any:

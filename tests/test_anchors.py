@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -40,6 +42,18 @@ def test_a_function_and_a_field():
     assert anchor_of(Order(name="x"), "name") == "x"
 
 
+def test_a_function_that_returns_an_object_or_a_number():
+    invoice = Invoice(order=Order(id="orders/7-A"))
+    assert anchor_of(invoice, lambda each: each.order) == "orders/7-A"
+    assert anchor_of(invoice, lambda each: 0) == "0"
+
+
+@pytest.mark.parametrize("wrong", [True, 1.5, b"orders/7-A", ["orders/7-A"], Order])
+def test_a_function_that_returns_something_else(wrong):
+    with pytest.raises(HiLoError, match=re.escape(f"returned {wrong!r}. Let it")):
+        anchor_of(Order(), lambda order: wrong)
+
+
 @pytest.mark.parametrize(
     ("instance", "anchor"),
     [
@@ -48,6 +62,9 @@ def test_a_function_and_a_field():
         (Invoice(order_id="orders/404-A"), "order__name"),
         (Order(name=""), "name"),
         (Order(), lambda order: None),
+        (Order(), lambda order: ""),
+        (Invoice(order=Order()), lambda invoice: invoice.order),
+        (Invoice(), lambda invoice: invoice.order),
     ],
 )
 def test_what_is_missing(instance, anchor):
