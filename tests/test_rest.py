@@ -333,6 +333,7 @@ class TestRanges:
             "low": 1,
             "high": 1000,
             "node_tag": "A",
+            "width": 0,
         }
         back = {"high": 1000, "last": 40, "ticket": ticket}
         answer = post(client, RETURN, back)
@@ -348,17 +349,23 @@ class TestRanges:
         assert answer.json()["returned"] is False
         assert "stay a gap" in answer.json()["detail"]
 
+    @pytest.mark.parametrize("collection", ["orders", "sortables"])
     @pytest.mark.parametrize("show", [True, False])
-    def test_a_client_composes_the_ids_that_we_give(self, client, settings, show):
+    def test_a_client_composes_the_ids_that_we_give(
+        self, client, settings, show, collection
+    ):
         settings.HILO = {"SHOW_NODE_TAG": show, "SEPARATOR": ":"}
         ServerPrefix.objects.create(node_tag="A", prefix="North/")
-        lent = post(client, RANGES, {"size": 2}).json()
+        address = f"/hilo/collections/{collection}"
+        lent = post(client, f"{address}/ranges/", {"size": 2}).json()
         tag = lent["node_tag"]
-        composed = "{collection}{separator}{server_prefix}{high}".format(**lent)
+        composed = "{collection}{separator}{server_prefix}".format(**lent)
+        composed += str(lent["high"]).zfill(lent["width"])
         composed += f"-{tag}" if tag else ""
         back = {"high": 2, "last": 1, "ticket": lent["ticket"]}
-        assert post(client, RETURN, back).status_code == 200
-        assert post(client, NEXT).json()["ids"] == [composed]
+        assert post(client, f"{address}/ranges/return/", back).status_code == 200
+        assert post(client, f"{address}/next-id/").json()["ids"] == [composed]
+        assert lent["width"] == (19 if collection == "sortables" else 0)
 
     def test_a_range_is_nobody_elses(self, client):
         given = post(client, NEXT, {"count": 3}).json()["numbers"]

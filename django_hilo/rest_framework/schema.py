@@ -231,10 +231,11 @@ def _describe_numbers() -> None:
             summary=_("Reserve a range"),
             description=_(
                 "The range is the caller's: nobody else gets its numbers. An id is "
-                "collection + separator + server_prefix + number, and where node_tag "
-                "is not empty, - and node_tag. The numbers are unique among those of "
-                "one counter only; what is not used stays a gap. Read numbers as "
-                "64-bit integers: above 2^53 floating point is not exact."
+                "collection + separator + server_prefix + number, with leading zeros "
+                "up to width digits, and where node_tag is not empty, - and node_tag. "
+                "The numbers are unique among those of one counter only; what is not "
+                "used stays a gap. Read numbers as 64-bit integers: above 2^53 "
+                "floating point is not exact."
             ),
             parameters=[COLLECTION, DatabaseQuery],
             request={JSON: serializers.RangeSizeSerializer},
@@ -250,6 +251,7 @@ def _describe_numbers() -> None:
                         "low": 65,
                         "high": 1064,
                         "node_tag": "A",
+                        "width": 0,
                         "ticket": _TICKET,
                     },
                     201,

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
+from django_hilo.identifiers import MAX_WIDTH
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework.fields import (
     CountField,
@@ -68,6 +69,11 @@ class RangeSerializer(serializers.Serializer[Any]):
     high = serializers.IntegerField(min_value=1)
     node_tag = serializers.CharField(
         allow_blank=True, help_text=_("As the ids show it; empty: they show none.")
+    )
+    width = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_WIDTH,
+        help_text=_("Digits of a number, with leading zeros; 0: as many as it has."),
     )
     ticket = serializers.CharField(
         help_text=_("A secret, to be shown when the unused end is returned.")

@@ -164,8 +164,8 @@ class NextIds(HiLoView):
 class Ranges(HiLoView):
     """Ranges for programs that make ids themselves.
 
-    An id is collection + separator + server_prefix + number, and - and the node tag
-    where it is not empty.
+    An id is collection + separator + server_prefix + number, with leading zeros up to
+    width, and - and the node tag where it is not empty.
     """
 
     needs = {"POST": TAKE_IDS}
@@ -183,6 +183,7 @@ class Ranges(HiLoView):
             "low": lent.range.low,
             "high": lent.range.high,
             "node_tag": lent.node_tag if settings.SHOW_NODE_TAG else "",
+            "width": target.width,
             "ticket": lent.ticket,
         }
         return Response(answer, status.HTTP_201_CREATED)
