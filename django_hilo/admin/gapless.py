@@ -85,7 +85,7 @@ class ChangeGaplessForm(GaplessForm):
                 gettext(
                     "The last number is not lowered here: numbers that are in use "
                     "would come again. If that is meant, stop every process and call "
-                    "seed_gapless_number(“%(collection)s”, %(number)s, force=True)."
+                    "seed_gapless_number('%(collection)s', %(number)s, force=True)."
                 )
                 % known
             )
