@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
-from typing import Any
 
 from django.db import (
     DEFAULT_DB_ALIAS,
@@ -14,10 +13,12 @@ from django.db import (
     transaction,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import (
     CounterExhausted,
+    HiLoError,
     InvalidDocumentId,
     ReservationTimeout,
 )
@@ -44,9 +45,9 @@ def next_gapless_numbers(
 
     The counter stays locked until the caller's transaction ends, and a rollback gives
     the numbers back: so there are no gaps, and one writer at a time. They start at 1.
-    Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, and
-    `ReservationTimeout` where another transaction keeps the counter for longer than
-    ``HILO["LOCK_TIMEOUT"]``.
+    Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, `HiLoError` for a
+    missing table, and `ReservationTimeout` where another transaction keeps the counter
+    for longer than ``HILO["LOCK_TIMEOUT"]``.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
         raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
@@ -96,6 +97,26 @@ def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
     return row.last if row else 0
 
 
+def guard_save(
+    sender: type[GaplessCounter],
+    instance: GaplessCounter,
+    raw: bool,
+    using: str,
+    **kwargs: object,
+) -> None:
+    """Let no fixture lower a counter (pre_save)."""
+    if not raw:
+        return
+    instance.collection = instance.collection.lower()
+    rows = GaplessCounter.objects.using(using).filter(pk=instance.collection)
+    if connections[using].in_atomic_block:  # as in loaddata
+        rows.update(last=F("last"))  # locks the row on every database
+        rows = rows.select_for_update()  # no older row of a snapshot
+    stored = rows.first()
+    if stored is not None:
+        instance.last = max(instance.last, stored.last)
+
+
 # One statement makes the row or changes it: an UPDATE of a row that is missing would
 # lock the gap, in which several first callers block each other.
 
@@ -114,13 +135,19 @@ def _upsert(
         with transaction.atomic(using=using), _waiting_briefly(connection):
             return write(connection, collection, first, new, condition)
     except Error as error:
-        if classify(error, connection.vendor) is not Failure.LOCKED:
-            raise
-        raise ReservationTimeout(
-            f"Another transaction keeps the gapless numbers of {collection!r} on "
-            f"{using!r} for longer than {settings.LOCK_TIMEOUT:g} s "
-            f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
-        ) from error
+        failure = classify(error, connection.vendor)
+        if failure is Failure.LOCKED:
+            raise ReservationTimeout(
+                f"Another transaction keeps the gapless numbers of {collection!r} on "
+                f"{using!r} for longer than {settings.LOCK_TIMEOUT:g} s "
+                f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
+            ) from error
+        if failure is Failure.NO_TABLE:
+            raise HiLoError(
+                f"The table of gapless numbers is missing on {using!r}. Run: "
+                f"python manage.py migrate django_hilo --database={using}"
+            ) from error
+        raise
 
 
 def _write(
@@ -179,13 +206,12 @@ def _waiting_briefly(connection: BaseDatabaseWrapper) -> Iterator[None]:
     if connection.vendor != "postgresql":
         yield
         return
+    bound = "set_config('lock_timeout', %s, true)"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        (before,) = cursor.fetchone()
-        _set_lock_timeout(cursor, f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms")
+        cursor.execute(
+            f"SELECT current_setting('lock_timeout'), {bound}",
+            [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"],
+        )
+        before, _ = cursor.fetchone()
         yield
-        _set_lock_timeout(cursor, before)
-
-
-def _set_lock_timeout(cursor: Any, value: str) -> None:
-    cursor.execute("SELECT set_config('lock_timeout', %s, true)", [value])
+        cursor.execute(f"SELECT {bound}", [before])

@@ -12,8 +12,8 @@ from typing import Any
 from django.core.signals import request_finished, request_started
 from django.db.models.signals import post_migrate, pre_save
 
-from django_hilo import connections, generator, pool, reservation
-from django_hilo.models import HiLoDocument
+from django_hilo import connections, gapless, generator, pool, reservation
+from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
 _armed = False
@@ -24,6 +24,7 @@ def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
     pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
+    pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
     for signal in request_started, request_finished:
         signal.connect(connections.close_obsolete, dispatch_uid="django_hilo")

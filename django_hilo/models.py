@@ -151,3 +151,7 @@ class GaplessCounter(models.Model):
 
     def __str__(self) -> str:
         return self.collection
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.collection = self.collection.lower()
+        super().save(*args, **kwargs)

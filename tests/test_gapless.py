@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from threading import Barrier
 
 import pytest
+from django.core import serializers
 from django.db import connection, connections, transaction
+from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import (
     CounterExhausted,
+    HiLoError,
     InvalidDocumentId,
     ReservationTimeout,
 )
@@ -110,6 +114,122 @@ def test_a_callers_own_lock_timeout_comes_back():
         next_gapless_number("letters")
         cursor.execute("SHOW lock_timeout")
         assert cursor.fetchone() == ("77s",)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
+def test_it_comes_back_after_an_error_too(settings):
+    settings.HILO = {"LOCK_TIMEOUT": 1}
+    next_gapless_number("letters")
+
+    def other():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '77s'")
+            with pytest.raises(ReservationTimeout):
+                next_gapless_number("letters")
+            cursor.execute("SHOW lock_timeout")
+            assert cursor.fetchone() == ("77s",)
+
+    with transaction.atomic():
+        next_gapless_number("letters")
+        elsewhere(other)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
+def test_the_bound_takes_two_statements():
+    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+        next_gapless_number("letters")
+    starts = [query["sql"].split()[0] for query in queries]
+    assert starts == ["SAVEPOINT", "SELECT", "INSERT", "SELECT", "RELEASE"]
+
+
+def test_a_missing_table_names_the_command():
+    with connection.schema_editor() as editor:
+        editor.delete_model(GaplessCounter)
+    try:
+        for call in (next_gapless_number, lambda name: seed_gapless_number(name, 1)):
+            with pytest.raises(
+                HiLoError, match="migrate django_hilo --database=default"
+            ):
+                call("invoices")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(GaplessCounter)
+    assert next_gapless_number("invoices") == 1
+
+
+class TestFixtures:
+    def load(self, collection: str, last: int) -> None:
+        text = (
+            f'[{{"model": "django_hilo.gaplesscounter", "pk": "{collection}", '
+            f'"fields": {{"last": {last}}}}}]'
+        )
+        for item in serializers.deserialize("json", text):
+            item.save()
+
+    @pytest.mark.parametrize("within", [transaction.atomic, nullcontext])
+    def test_none_lowers_a_counter(self, within):
+        seed_gapless_number("mails", 7)
+        for collection, last, kept in (
+            ("mails", 5, 7),
+            ("Mails", 6, 7),
+            ("mails", 9, 9),
+            ("Mails", 10, 10),
+        ):
+            with within():
+                self.load(collection, last)
+            assert list(GaplessCounter.objects.values_list()) == [("mails", kept)]
+
+    @pytest.mark.parametrize("within", [transaction.atomic, nullcontext])
+    def test_a_new_counter_is_in_lower_case(self, within):
+        with within():
+            self.load("Mails", 5)
+        assert next_gapless_number("mails") == 6
+        assert GaplessCounter.objects.count() == 1
+
+    def test_only_the_database_of_the_fixture_counts(self):
+        seed_gapless_number("mails", 7, "other")
+        self.load("mails", 5)
+        assert next_gapless_number("mails") == 6
+
+    @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+    def test_the_number_is_read_under_the_lock(self, settings):
+        settings.HILO = {"LOCK_TIMEOUT": 1}
+        seed_gapless_number("mails", 7)
+        others = []
+
+        def take_meanwhile(raw, **kwargs):
+            with pytest.raises(ReservationTimeout):
+                elsewhere(lambda: next_gapless_number("mails"))
+            others.append(raw)
+
+        signals.pre_save.connect(take_meanwhile, GaplessCounter)
+        try:
+            with transaction.atomic():
+                self.load("mails", 5)
+        finally:
+            signals.pre_save.disconnect(take_meanwhile, GaplessCounter)
+        assert others == [True]
+        assert next_gapless_number("mails") == 8
+
+    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    def test_it_is_the_newest_in_an_old_snapshot_too(self):
+        seed_gapless_number("mails", 5)
+        with connection.cursor() as cursor, transaction.atomic():
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            assert GaplessCounter.objects.get().last == 5
+            elsewhere(lambda: seed_gapless_number("mails", 1000))
+            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+            self.load("mails", 7)
+        assert next_gapless_number("mails") == 1001
+
+
+def test_a_save_may_lower_a_counter_and_stores_lower_case():
+    seed_gapless_number("mails", 7)
+    GaplessCounter(collection="Mails", last=3).save()
+    assert next_gapless_number("mails") == 4
+    GaplessCounter.objects.create(collection="Letters", last=3)
+    assert next_gapless_number("letters") == 4
+    assert GaplessCounter.objects.count() == 2
 
 
 def test_a_bad_collection_makes_no_row():
