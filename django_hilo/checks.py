@@ -19,7 +19,7 @@ from django_hilo.fields import HiLoField
 from django_hilo.identifiers import check_node_tag, check_separator
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.models import ServerPrefix
-from django_hilo.sharding.checks import are_shards, check_shards
+from django_hilo.sharding.checks import are_shards, check_shards, fault_of
 from django_hilo.tables import aliases, counter_fields
 from django_hilo.targets import CounterField, home_of
 
@@ -54,7 +54,7 @@ def check_settings(
         if key not in KEYS
     ]
     wrong = [
-        _error(f"HILO[{key!r}] is {_shown(key)}.", f"It must be {must}.", id)
+        _error(_fault_of(key), f"It must be {must}.", id)
         for key, is_right, must, id in _RULES
         if not is_right(getattr(settings, key))
     ]
@@ -186,9 +186,12 @@ def _aliases_with_ids() -> list[str]:
     ]
 
 
-def _shown(key: str) -> str:
+def _fault_of(key: str) -> str:
+    if key == "SHARDS":
+        return fault_of(settings.SHARDS)
     # A token that was put in place of its digest must not reach a log.
-    return "wrong" if key == "RAVENDB_TOKENS" else repr(getattr(settings, key))
+    hidden = key == "RAVENDB_TOKENS"
+    return f"HILO[{key!r}] is {'wrong' if hidden else repr(getattr(settings, key))}."
 
 
 def _is_inside(check: Callable[[str], str], value: Any) -> bool:

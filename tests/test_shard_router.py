@@ -417,6 +417,13 @@ class TestAnchored:
         part = Part.objects.create(deal=deal)
         assert where(part) == ["default"]
 
+    def test_a_prefix_of_one_alone_parts_them(self, settings):
+        shards = {**HILO["SHARDS"], "parts/": ["other"]}
+        settings.HILO = {**HILO, "SHARDS": shards}
+        deal = one_on("default")
+        with refused("anchored to the other already", "prefixes of both"):
+            Part.objects.create(deal=deal)
+
     def test_of_one_without_an_id_no_shard_is_known(self):
         assert shard_router().shard_of(Part()) is None
         assert shard_router().shard_of(Part(deal=Deal())) is None

@@ -225,7 +225,11 @@ class TestChecks:
     def test_malformed_shards(self, settings, given):
         settings.HILO = {**settings.HILO, "SHARDS": given}
         assert self.found() == []
-        assert [each.id for each in check_settings(None)] == ["django_hilo.E012"]
+        (error,) = check_settings(None)
+        assert error.id == "django_hilo.E012"
+        with pytest.raises(ImproperlyConfigured) as raised:
+            read_shards(given)
+        assert error.msg == str(raised.value)
 
     def test_no_home_for_the_counters(self, settings):
         settings.HILO = {"SHARDS": {"default": None, "other": None}}
@@ -277,7 +281,7 @@ class TestChecks:
         class Line(Spread):
             order = models.ForeignKey(Order, models.CASCADE)
             later = models.ForeignKey(
-                Order, models.CASCADE, related_name="+", db_constraint=False
+                Order, models.DO_NOTHING, related_name="+", db_constraint=False
             )
             tag = models.ForeignKey(Tag, models.CASCADE, related_name="+")
 
@@ -333,6 +337,166 @@ class TestChecks:
                 app_label = "spread"
 
         assert self.found() == [("E017", Order), ("E017", Detail)]
+
+    def test_a_router_that_answers_first(self, settings):
+        class Order(Spread):
+            pass
+
+        assert self.found() == []
+        settings.DATABASE_ROUTERS.append("tests.test_shards.AllOnOther")
+        settings.DATABASE_ROUTERS = [*settings.DATABASE_ROUTERS]
+        assert self.found() == []
+        settings.DATABASE_ROUTERS = settings.DATABASE_ROUTERS[::-1]
+        (error,) = check_shards(None)
+        assert error.id == "django_hilo.E018"
+        assert "spread.Order" in error.msg and "first" in error.hint
+
+    def test_a_composite_key(self):
+        class Order(models.Model):
+            pk = models.CompositePrimaryKey("id", "size")
+            id = HiLoField()
+            size = models.IntegerField()
+
+            class Meta:
+                app_label = "spread"
+
+        class Pair(models.Model):
+            pk = models.CompositePrimaryKey("one", "two")
+            one = models.IntegerField()
+            two = models.IntegerField()
+
+            class Meta:
+                app_label = "spread"
+
+        assert self.found() == [("E019", Order)]
+
+    def test_a_child_with_a_key_of_its_own(self):
+        class Order(Spread):
+            objects = HiLoManager()
+
+        class Sale(Order):
+            pass
+
+        class Gift(Order):
+            code = HiLoField(primary_key=True)
+
+        class Box(Spread):
+            id = None
+            code = HiLoField(primary_key=True)
+
+        class Both(Order, Box):
+            pass
+
+        assert self.found() == [("E020", Gift), ("E020", Both)]
+
+    def test_models_that_are_not_spread_have_a_message_of_their_own(self):
+        class Order(Spread):
+            pass
+
+        class Memo(models.Model):
+            order = models.ForeignKey(Order, models.CASCADE)
+
+            class Meta:
+                app_label = "spread"
+
+        (warning,) = check_shards(None)
+        assert warning.id == "django_hilo.W016"
+        assert "no shard of their own" in warning.msg
+        assert "nchor" not in warning.hint
+
+    @pytest.mark.parametrize(
+        ("prefixes", "ids"),
+        [
+            ({}, []),
+            ({"orders/": ["other"]}, ["W021"]),
+            ({"Lines/": ["other"]}, ["W021"]),
+            ({"orders/": ["other"], "lines/": ["other"]}, []),
+            ({"orders/": ["other"], "lines/": ["default"]}, ["W021"]),
+        ],
+    )
+    def test_prefixes_that_part_what_is_anchored(self, settings, prefixes, ids):
+        class Order(Spread):
+            pass
+
+        class Line(Spread):
+            id = HiLoField(primary_key=True, anchor="order")
+            order = models.ForeignKey(Order, models.CASCADE)
+
+        settings.HILO = {
+            **settings.HILO,
+            "SHARDS": {"default": None, "other": None, **prefixes},
+        }
+        assert [id for id, _ in self.found()] == ids
+
+    def test_on_delete_that_does_not_reach_all(self):
+        class Order(Spread):
+            pass
+
+        def order(on_delete):
+            return models.ForeignKey(
+                Order, on_delete, db_constraint=False, related_name="+", null=True
+            )
+
+        class Line(Spread):
+            gone = order(models.DO_NOTHING)
+            kept = order(models.PROTECT)
+
+        class Memo(models.Model):
+            its = order(models.CASCADE)
+
+            class Meta:
+                app_label = "spread"
+
+        class Near(Spread):
+            id = HiLoField(primary_key=True, anchor="its")
+            its = order(models.CASCADE)
+
+        assert self.found() == [
+            ("W022", Line._meta.get_field("kept")),
+            ("W022", Memo._meta.get_field("its")),
+        ]
+
+    def test_what_is_unique_per_shard_only(self):
+        class Order(Spread):
+            number = HiLoField("numbers", unique=True)
+            email = models.CharField(max_length=9, unique=True)
+            a = models.IntegerField()
+            b = models.IntegerField()
+
+            class Meta:
+                app_label = "spread"
+                constraints = [
+                    models.UniqueConstraint(fields=["a", "b"], name="ab"),
+                    models.UniqueConstraint(fields=["a", "id"], name="ai"),
+                ]
+
+        class Line(Spread):
+            id = HiLoField(primary_key=True, anchor="order")
+            order = models.OneToOneField(Order, models.CASCADE)
+            place = models.IntegerField()
+
+            class Meta:
+                app_label = "spread"
+                unique_together = [("order", "place")]
+
+        class Free(models.Model):
+            email = models.CharField(max_length=9, unique=True)
+
+            class Meta:
+                app_label = "spread"
+
+        assert self.found() == [("W023", Order), ("W023", Order)]
+        said = [warning.msg.split(" of ")[0] for warning in check_shards(None)]
+        assert said == ["email", "a, b"]
+
+
+class AllOnOther:
+    """A router that knows nothing of shards."""
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        return "other"
+
+    db_for_write = db_for_read
 
 
 class TestRouterWithoutDatabases:

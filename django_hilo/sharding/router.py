@@ -137,7 +137,7 @@ class ShardRouter:
                     raise ShardError(
                         f"{type(instance)._meta.label} {id!r} belongs to the shard "
                         f"{shard!r}, and {field.name} {value!r} to "
-                        f"{shard_of(str(value))!r}: {_ADVICE}"
+                        f"{shard_of(str(value))!r}: {_advice(id, str(value))}"
                     )
         return shard
 
@@ -157,6 +157,17 @@ _ADVICE = (
     'HiLoField(anchor="order"), or keep its id alone: a ForeignKey with '
     "db_constraint=False, set by its _id."
 )
+
+
+def _advice(id: str, referred: str) -> str:
+    from django_hilo.sharding.buckets import bucket_of
+
+    if bucket_of(id) != bucket_of(referred):
+        return _ADVICE
+    return (
+        "the one is anchored to the other already, but a prefix in HILO['SHARDS'] fits "
+        "one of them alone. Have prefixes of both there, with the same shards."
+    )
 
 
 def root_of(model: type[models.Model]) -> type[models.Model]:
