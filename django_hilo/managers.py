@@ -15,7 +15,7 @@ from django_hilo.fields.bucket import with_buckets
 from django_hilo.freshness import watched
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
-from django_hilo.sharding.placement import known, split, together
+from django_hilo.sharding.placement import known, place, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import Unplaced, field_of
 
@@ -154,8 +154,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields: Iterable[str],
         batch_size: int | None = None,
     ) -> int:
-        """Write the fields of the objects, and the buckets of those among them."""
-        return super().bulk_update(objs, with_buckets(self.model, fields), batch_size)
+        """Write the fields of the objects, and the buckets of those among them.
+
+        Raises `ShardError` for an object of another shard than the query's.
+        """
+        objects = list(objs)
+        self._for_write = True
+        using = self.db
+        for instance in objects:
+            place(instance, using)
+        names = with_buckets(self.model, fields)
+        return super().bulk_update(objects, names, batch_size)
 
     @property
     def db(self) -> str:

@@ -664,6 +664,21 @@ class TestBulkCreate:
         with statements():
             assert Deal.objects.bulk_create([]) == []
 
+    def test_an_update_of_many_is_that_of_one_shard(self):
+        here, there = one_on("default"), one_on("other")
+        remark = one_on("other", Remark)
+        here.name = there.name = "new"
+        remark.deal = there
+        assert Deal.objects.using("other").bulk_update([there], ["name"]) == 1
+        with refused(repr(here.id), "belongs to the shard 'default', not to 'other'"):
+            Deal.objects.using("other").bulk_update([there, here], ["name"])
+        with refused(repr(there.id), "not to 'default'"):
+            Deal.objects.filter(pk=here.pk).bulk_update([there], ["name"])
+        assert Remark.objects.using("other").bulk_update([remark], ["deal"]) == 1
+        remark.deal_id = here.id
+        with refused(repr(here.id), "another database"):
+            Remark.objects.using("other").bulk_update([remark], ["deal"])
+
     def test_anchored_objects_of_several_shards(self):
         deals = [one_on(alias) for alias in ALIASES]
         parts = [Part(deal=deal) for deal in deals * 3]
