@@ -120,6 +120,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
         objects = list(objs)
         using = self._write_alias()
         fields = _id_fields(self.model)
+        if update_fields is not None:
+            # What a conflict writes of a source, it writes of the bucket.
+            update_fields = with_buckets(self.model, update_fields)
         with ExitStack() as stack:
             for field in fields:
                 if ignore_conflicts or update_conflicts:

@@ -233,6 +233,16 @@ class TestPartOfARow:
             assert stored(parcel, "deals_bucket") == bucket_of(late.id)
             assert stored(parcel) == bucket_of(parcel.number)
 
+    def test_what_a_conflict_updates(self, deal):
+        parcel = Parcel.objects.create(deal=deal)
+        parcel.number = "parcels/77-A"
+        options = {"update_conflicts": True, "update_fields": ["number"]}
+        if connection.features.supports_update_conflicts_with_target:
+            options["unique_fields"] = ["id"]
+        HiLoQuerySet(Parcel).bulk_create([parcel], **options)
+        (row,) = Parcel.objects.values_list("number", "bucket")
+        assert row == ("parcels/77-A", bucket_of("parcels/77-A"))
+
     def test_bulk_update_refuses_what_django_refuses(self):
         for names in ([], ["id"]):
             with pytest.raises(ValueError, match="bulk_update"):
