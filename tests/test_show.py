@@ -166,6 +166,12 @@ class TestBuckets:
         assert said.count("oversized") == 1
         assert "(deals/33-A)\n    is oversized, over 6 rows: a bucket cannot be" in said
 
+    @pytest.mark.parametrize("rows", ["0", "-1", "x"])
+    def test_less_than_one_row_is_no_bound(self, rows):
+        with pytest.raises(CommandError, match=f"'{rows}' is no count of rows"):
+            show("--buckets", f"--oversized={rows}")
+        assert show("--buckets", "--oversized=1")
+
     def test_of_one_database(self):
         parts("deals/33-A", 1, "other")
         said = part_of(show("--buckets", database="other"), "spread.Part")

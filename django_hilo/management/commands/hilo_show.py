@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--oversized",
-            type=int,
+            type=_count,
             default=OVERSIZED,
             metavar="ROWS",
             help="Warn of buckets with more rows of a model. Default: %(default)s.",
@@ -113,6 +114,12 @@ class Command(BaseCommand):
                         f"cannot be split. Anchor new rows to something smaller."
                     )
                 self.stdout.write(line)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no count of rows: at least 1.")
+    return int(text)
 
 
 def _newest_range(document: HiLoDocument) -> str:
