@@ -114,7 +114,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> list[Model]:
         """Insert the objects, each on the shard of its id where the model has shards.
 
-        What one shard refuses, no other keeps; but their commits come one by one.
+        Outside of a transaction of yours, what one shard refuses no other keeps; but
+        their commits come one by one. A transaction covers its own database only.
         Raises ValueError where objects need gapless ids and conflicts are passed over.
         """
         objects = list(objs)
