@@ -91,8 +91,10 @@ class TestOnShards:
             pass
         code = block("order = Order.objects.create(customer_id")
         found = {"Order": Deal, "Customer": Client, "customer": client}
-        exec(code.replace("customer_id", "client_id"), found)
+        code = code.replace("customer_id", "client_id")
+        exec(code.replace("order.customer", "order.client"), found)
         assert found["customer"] == client
+        assert found["customer"] is not client
         assert found["order"].client_id == client.id
 
     def test_copies(self, settings):
