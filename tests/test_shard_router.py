@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import IntegrityError, connections, models, transaction
 from django.db.models import prefetch_related_objects
+from django.db.models.fields.related_descriptors import ManyToManyDescriptor
 from django.forms import modelform_factory
 from django.shortcuts import get_object_or_404
 from django.test import TestCase, override_settings
@@ -596,11 +597,15 @@ class TestCopies:
             deal = one_on(alias)
             copy = Label.objects.using(alias).get()
             rows = Deal.labels.through._base_manager.using(alias)
-            # As label.deals has it; the model gives the relation no name.
-            near = shard_router().db_for_write(Deal.labels.through, instance=copy)
-            assert near == alias and type(near) is str
-            rows.create(deal=deal, label=copy)
-            assert rows.count() == 1
+            # As copy.deals, which the model gives no name.
+            deals = ManyToManyDescriptor(Deal.labels.rel, reverse=True).__get__(copy)
+            deals.add(deal)
+            assert rows.get().deal_id == deal.pk
+            deals.remove(deal)
+            assert rows.count() == 0
+            deals.add(deal.pk)
+            deals.clear()
+            assert rows.count() == 0
         assert isinstance(
             shard_router().db_for_write(Deal.labels.through, instance=Label()), Unplaced
         )
