@@ -529,3 +529,28 @@ class TestRouterWithoutDatabases:
         assert router.shard_of(Visit(region="suffix1")) == "1"
         assert router.shard_of(Visit()) is None
         assert router.shard_of(Free()) is None  # only saving calls it
+
+    @isolate_apps("tests.spread")
+    def test_a_set_is_with_its_owner_whatever_that_refers_to(self, settings):
+        class Buyer(Spread):
+            first = models.ForeignKey("Sale", models.CASCADE, db_constraint=False)
+
+        class Sale(Spread):
+            buyer = models.ForeignKey(Buyer, models.CASCADE, related_name="sales")
+
+        class Fair(Spread):
+            best = models.ForeignKey("Stall", models.CASCADE, db_constraint=False)
+            stalls = models.ManyToManyField("Stall", related_name="fairs")
+
+        class Stall(Spread):
+            owner = models.ForeignKey(Buyer, models.CASCADE, db_constraint=False)
+
+        settings.HILO = {"SHARDS": THREE}
+        router = ShardRouter()
+        buyer = Buyer(id="suffix0", first_id="suffix1")
+        assert router.db_for_write(Sale, instance=buyer) == "0"
+        fair = Fair(id="suffix0", best_id="suffix1")
+        assert router.db_for_read(Stall, instance=fair) == "0"
+        # Here only the relation itself can be meant.
+        stall = Stall(id="suffix0", owner_id="suffix1")
+        assert router.db_for_read(Buyer, instance=stall) == "1"

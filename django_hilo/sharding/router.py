@@ -91,7 +91,8 @@ class ShardRouter:
                 alias = instance._state.db
                 found = alias if alias in shards().aliases else None
             return found
-        if isinstance(instance, model):
+        if isinstance(instance, model) or _have_sets(type(instance), model):
+            # A set of it may be asked for, whose rows are with it.
             return self.shard_of(instance) or _shard_of_referred(model, instance)
         # First what it refers to, which may be on another shard than itself.
         return _shard_of_referred(model, instance) or self.shard_of(instance)
@@ -208,6 +209,16 @@ def _shard_of_referred(model: type[models.Model], instance: models.Model) -> str
     }
     found = {shard_of(str(value)) for value in values - {None, ""}}
     return found.pop() if len(found) == 1 else None
+
+
+def _have_sets(owner: type[models.Model], model: type[models.Model]) -> bool:
+    """Whether objects of a model are in sets that belong to those of another."""
+    relations: Any = [*model._meta.fields, *model._meta.many_to_many]
+    many: Any = owner._meta.many_to_many
+    return any(
+        each.remote_field and issubclass(owner, each.related_model)
+        for each in relations
+    ) or any(issubclass(model, each.related_model) for each in many)
 
 
 def _anchor_in_memory(instance: Any, path: str) -> Any:
