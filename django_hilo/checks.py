@@ -65,8 +65,12 @@ def check_homes(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Check which databases hold the counters of which rows."""
-    if not _is_alias(settings.DATABASE) or not _are_node_tags(settings.NODE_TAG):
-        return []
+    if (
+        not _is_alias(settings.DATABASE)
+        or not _are_node_tags(settings.NODE_TAG)
+        or not are_shards(settings.SHARDS)
+    ):
+        return []  # check_settings tells
     found: list[checks.CheckMessage] = []
     by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
     for alias in _aliases_with_ids():

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.test.utils import isolate_apps
 
-from django_hilo.checks import check_settings
+from django_hilo.checks import check_homes, check_settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
@@ -230,6 +231,9 @@ class TestChecks:
         with pytest.raises(ImproperlyConfigured) as raised:
             read_shards(given)
         assert error.msg == str(raised.value)
+        # What another check raised would hide it.
+        assert check_homes(None) == []
+        assert error in run_checks()
 
     def test_no_home_for_the_counters(self, settings):
         settings.HILO = {"SHARDS": {"default": None, "other": None}}
