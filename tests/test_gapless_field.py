@@ -186,6 +186,22 @@ class TestAfterARollback:
         assert (kept.pk, lost.pk) == ("letters/1", "letters/3")
         assert Letter.objects.count() == 3
 
+    def test_after_many_others(self):
+        kept, lost = Letter(), []
+        with transaction.atomic():
+            kept.save()
+            for _ in range(3):
+                lost += [Letter() for _ in range(20)]
+                with pytest.raises(Undo), transaction.atomic():
+                    for letter in lost:
+                        letter.save()
+                    raise Undo
+            for letter in lost:
+                letter.save()
+            kept.save()
+        assert [each.pk for each in lost] == [f"letters/{n}" for n in range(2, 62)]
+        assert Letter.objects.count() == 61
+
     def test_in_bulk_and_beside_a_key(self):
         lost = [Registered(), Registered()]
         with pytest.raises(Undo), transaction.atomic():
