@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.db import models, router
 
 from django_hilo.conf import settings
@@ -70,7 +71,12 @@ class ShardRouter:
             model = hints.get("model") or apps.get_model(app_label, model_name)
         except LookupError:  # a hint in an old migration
             return None
-        return db in shards().aliases if self.spreads(model) else None
+        if not self.spreads(model):
+            return None
+        try:
+            return db in shards().aliases
+        except (ImproperlyConfigured, TypeError, AttributeError):
+            return None  # E012 tells, which an error here would hide
 
     def _database(
         self, model: type[models.Model], instance: models.Model | None
