@@ -75,7 +75,7 @@ class ShardRouter:
             return None
         try:
             return db in shards().aliases
-        except (ImproperlyConfigured, TypeError, AttributeError):
+        except ImproperlyConfigured:
             return None  # E012 tells, which an error here would hide
 
     def _database(
