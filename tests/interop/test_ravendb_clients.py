@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -29,6 +27,7 @@ from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from tests.conftest import PROJECT, child_environment
 from tests.databases import CHOSEN
+from tests.interop.peers import Program, require
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,14 +36,6 @@ HERE = Path(__file__).parent
 TOKEN = "interop-7f31"
 # As docs/ravendb.md says: without the path, and so without the token.
 ACCESS_LOG_FORMAT = '%(h)s %(l)s %(u)s %(t)s "%(m)s" %(s)s %(b)s'
-# Seconds until a program that hangs is killed.
-LONGEST = 120
-
-
-def require(sentence: str) -> None:
-    if os.environ.get("HILO_TEST_REQUIRE") == "1":
-        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-    pytest.skip(sentence)
 
 
 def environment() -> dict[str, str]:
@@ -108,41 +99,19 @@ def site(django_db_setup, tmp_path_factory) -> Iterator[Site]:
         site.stop()
 
 
-class Program:
-    """A client in a process of its own: a line in, a line out."""
+class Client(Program):
+    """A client in a process of its own, which reads and writes JSON."""
 
     def __init__(self, command: list[str], errors: Path) -> None:
-        self.errors = errors
-        with errors.open("a") as output:
-            self.process = subprocess.Popen(
-                command,
-                cwd=HERE,
-                env=environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                text=True,
-            )
-        self.unread = 0
+        super().__init__(command, environment(), errors)
         self.has_store = False
-        self.watchdog = threading.Timer(LONGEST, self.process.kill)
-        self.watchdog.start()
 
     def ask(self, task: str, **parameters: Any) -> None:
-        assert self.process.stdin is not None
-        line = json.dumps({"task": task, **parameters})
-        print(line, file=self.process.stdin, flush=True)
-        self.unread += 1
+        self.send(json.dumps({"task": task, **parameters}))
 
     def answer(self) -> Any:
         """Return the answer to what was asked last."""
-        assert self.process.stdout is not None
-        line = ""
-        while self.unread:
-            line = self.process.stdout.readline()
-            assert line, self.errors.read_text()
-            self.unread -= 1
-        return json.loads(line)
+        return json.loads(self.receive())
 
     def do(self, task: str, **parameters: Any) -> Any:
         self.ask(task, **parameters)
@@ -154,11 +123,6 @@ class Program:
         assert not isinstance(answer, dict), answer
         self.has_store = False
 
-    def end(self) -> None:
-        self.watchdog.cancel()
-        self.process.kill()
-        self.process.communicate()
-
 
 COMMANDS = {
     "python": [sys.executable, str(HERE / "draw.py")],
@@ -168,28 +132,28 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def idle(django_db_setup) -> Iterator[list[tuple[str, Program]]]:
+def idle(django_db_setup) -> Iterator[list[tuple[str, Client]]]:
     """Programs that wait for work: to import the Python client takes seconds."""
-    waiting: list[tuple[str, Program]] = []
+    waiting: list[tuple[str, Client]] = []
     yield waiting
     for _, program in waiting:
         program.end()
 
 
 @pytest.fixture
-def start(idle, tmp_path) -> Iterator[Callable[..., Program]]:
+def start(idle, tmp_path) -> Iterator[Callable[..., Client]]:
     """Open a store in a process that has no other."""
-    working: list[tuple[str, Program]] = []
+    working: list[tuple[str, Client]] = []
 
     def start(
         kind: str, url: str = "", database: str = "shop", user: str = ""
-    ) -> Program:
+    ) -> Client:
         require_client(kind)
         found = next((entry for entry in idle if entry[0] == kind), None)
         if found:
             idle.remove(found)
         else:
-            found = kind, Program(COMMANDS[kind], tmp_path / "errors")
+            found = kind, Client(COMMANDS[kind], tmp_path / "errors")
         working.append(found)
         found[1].ask("open", url=url, database=database, user=user)
         found[1].has_store = True
