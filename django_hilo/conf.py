@@ -30,6 +30,8 @@ class Settings:
     MAX_FLOOR_JUMP: int = 1_000_000_000
     # Most ids, or numbers in a range, that one REST request may take.
     MAX_NUMBERS_PER_REQUEST: int = 10_000
+    # Counters that other systems own, by collection; see django_hilo.sources.
+    SOURCES: dict[str, Any] = {}
     # Databases that share the rows by the buckets of ids; see sharding/shards.py.
     SHARDS: dict[str, Any] = {}
     # Names that RavenDB's clients may ask for, and the aliases they stand for.

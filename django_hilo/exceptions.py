@@ -29,5 +29,21 @@ class CounterNotLowered(HiLoError):
     """Max may not fall, or the counter not go: ids would be given twice."""
 
 
+class TableMissing(HiLoError):
+    """The table of a counter is missing on the database."""
+
+
+class UnsafeSource(HiLoError):
+    """Another system's counter gives numbers twice as soon as two processes use it."""
+
+
+class SourceMismatch(HiLoError):
+    """The counter of another system is not what its source says it is."""
+
+
+class RangeNotLent(HiLoError):
+    """Ranges of this counter cannot be given to other programs, single ids can."""
+
+
 class ShardError(HiLoError):
     """No shard is known, or it is another one than the one asked for."""

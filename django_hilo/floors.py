@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 from django.db import connections
 
-from django_hilo import pool, reservation
+from django_hilo import pool
 from django_hilo.conf import settings
-from django_hilo.connections import is_bound
 from django_hilo.exceptions import HiLoError
-from django_hilo.identifiers import MAX_NUMBER, DocumentId
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Pace
 from django_hilo.targets import Target
@@ -24,22 +23,20 @@ from django_hilo.targets import Target
 logger = logging.getLogger("django_hilo")
 
 
-def check_jump(target: Target, document_id: DocumentId) -> None:
+def check_jump(target: Target, number: int, shown: str) -> None:
     """Raise `HiLoError` where an explicit id is too far over Max to be meant.
 
-    Reads the counter only where the process does not know it to be high enough.
+    ``shown`` is the id of that number. Reads the counter only where the process does
+    not know it to be high enough.
     """
-    number = document_id.number
     jump = settings.MAX_FLOOR_JUMP
     counter = pool.current().counter(target.key)
     if number <= counter.seen + jump:
         return
-    known = reservation.read_max(
-        target.collection, target.using, node_tag=target.node_tag
-    )
+    known = target.source.read_max(target.using)
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
-            f"The id '{document_id}' is {number - known} over Max of "
+            f"The id '{shown}' is {number - known} over Max of "
             f"{target.collection!r} ({known}), and all ids after it would be higher "
             f"still. If that is meant, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
@@ -50,9 +47,8 @@ def expect(target: Target, numbers: Sequence[int]) -> None:
     """Take no number of explicit ids that are about to be inserted from a range."""
     counter = pool.current().counter(target.key)
     counter.drop(numbers)
-    home = connections[target.using]
-    if is_bound(home):
-        Ledger.of(home).drop(counter, numbers)
+    if target.source.is_bound(target.using):
+        Ledger.of(connections[target.using]).drop(counter, numbers)
         _raise_inside(target, counter, max(numbers))
     else:
         counter.see(max(numbers))
@@ -62,7 +58,7 @@ def observe(target: Target, numbers: Sequence[int], using: str) -> None:
     """Keep all coming ranges over the numbers of explicit ids inserted on ``using``."""
     expect(target, numbers)
     counter, number = pool.current().counter(target.key), max(numbers)
-    if is_bound(connections[target.using]) or counter.is_stored(number):
+    if target.source.is_bound(target.using) or counter.is_stored(number):
         return
     if connections[using].in_atomic_block:
         _raise_after_commit(target, counter, number, using)
@@ -124,6 +120,4 @@ def _raise_now(target: Target, counter: Counter, number: int) -> None:
 
 
 def _write(target: Target, number: int) -> None:
-    reservation.raise_floor(
-        target.collection, number, target.using, node_tag=target.node_tag
-    )
+    target.source.raise_floor(target.using, number)

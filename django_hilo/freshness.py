@@ -13,6 +13,7 @@ from django.db import models
 
 _FRESH = "hilo_fresh"
 _WATCHED = "hilo_watched"
+_DEFAULT = "hilo_default"
 
 
 def _fresh(instance: models.Model) -> dict[str, tuple[object, str]]:
@@ -20,7 +21,7 @@ def _fresh(instance: models.Model) -> dict[str, tuple[object, str]]:
     return fresh
 
 
-def mark_fresh(instance: models.Model, name: str, value: str, home: str) -> None:
+def mark_fresh(instance: models.Model, name: str, value: object, home: str) -> None:
     """Note that a field's value is new, from the counter on the database ``home``."""
     vars(instance._state)[_FRESH] = {**_fresh(instance), name: (value, home)}
 
@@ -34,8 +35,19 @@ def is_fresh(instance: models.Model, name: str, home: str | None = None) -> bool
 
 def forget_fresh(instance: models.Model, name: str) -> None:
     """Note that a row has the value now."""
+    vars(instance._state).pop(_DEFAULT, None)
     kept = {key: value for key, value in _fresh(instance).items() if key != name}
     vars(instance._state)[_FRESH] = kept
+
+
+def leave_to_default(instance: models.Model) -> None:
+    """Note that the database gives the value, by the column's default."""
+    vars(instance._state)[_DEFAULT] = True
+
+
+def is_from_default(instance: models.Model) -> bool:
+    """Whether the database gave the value, or is about to."""
+    return _DEFAULT in vars(instance._state)
 
 
 @contextmanager

@@ -12,17 +12,18 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from itertools import chain
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connections
 
 from django_hilo import pool, reservation
 from django_hilo.conf import settings
-from django_hilo.connections import database_key, is_bound, schema_of
-from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
+from django_hilo.connections import database_key, schema_of
+from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
 from django_hilo.ledger import Ledger
-from django_hilo.pool import Counter, Share
+from django_hilo.pool import Counter, Held, Share
 from django_hilo.reservation import Reservation
 from django_hilo.targets import AnyTarget, Target, resolve
 
@@ -48,10 +49,15 @@ def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[in
 def next_id(
     target: AnyTarget, using: str | None = None, *, anchor: str | None = None
 ) -> str:
-    """Return the next id of a target, as ``orders/33-A``; ``anchor`` ends it."""
+    """Return the next id of a target, as ``orders/33-A``; ``anchor`` ends it.
+
+    Of an integer field or a source it is the number itself: typed code calls
+    `next_number`.
+    """
     resolved = resolve(target, using)
     end = _anchored(anchor)
-    return _ids(resolved, _shares(resolved, 1)[0])[0] + end
+    id: str = _ended(_ids(resolved, _shares(resolved, 1)[0])[0], end)
+    return id
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
@@ -108,7 +114,8 @@ async def anext_id(
     end = _anchored(anchor)
     shares = _shares_in_memory(resolved, 1)
     if shares:
-        return _ids(resolved, shares[0])[0] + end
+        id: str = _ended(_ids(resolved, shares[0])[0], end)
+        return id
     return await sync_to_async(next_id)(target, using, anchor=anchor)
 
 
@@ -146,7 +153,7 @@ def return_ranges(using: str | None = None) -> int:
         ):
             continue
         try:
-            returned += _return(counter, held.reservation, held.next - 1)
+            returned += _return(counter, held)
         except Exception as error:  # noqa: BLE001 - a process that ends has no caller
             failed.add(database)
             logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
@@ -171,7 +178,15 @@ def _anchored(anchor: str | None) -> str:
     return "" if anchor is None else f"${check_anchor(anchor)}"
 
 
-def _ids(target: Target, share: Share) -> list[str]:
+def _ended(id: Any, end: str) -> Any:
+    if end and not isinstance(id, str):
+        raise ValueError(f"The id {id} is a number, which takes no anchor.")
+    return id + end if end else id
+
+
+def _ids(target: Target, share: Share) -> list[Any]:
+    if target.is_integer:
+        return list(_numbers(share))
     source = share.reservation
     separator = check_separator(settings.SEPARATOR)
     start = id_start(target.collection, separator, source.server_prefix)
@@ -186,7 +201,7 @@ def _shares(target: Target, count: int) -> list[Share]:
     counter = pool.current().counter(target.key)
     while True:
         shares = counter.take(count)
-        if shares is None and is_bound(connections[target.using]):
+        if shares is None and target.source.is_bound(target.using):
             shares = _bound_shares(target, counter, count)
         if shares is None:
             shares = _refill(target, counter, count)
@@ -208,7 +223,7 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
         capacity = ledger.next_capacity(counter, *target.capacities, count)
         reserved = _reserve(target, counter, max(capacity, count), count)
         shares = ledger.add(counter, reserved, capacity, count)
-        reservation.announce(reserved, target.using)
+        _announce(target, reserved)
     return shares
 
 
@@ -232,7 +247,7 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
         raise
     counter.refill = None
     mine.set_result(None)
-    reservation.announce(reserved, target.using)
+    _announce(target, reserved)
     return shares
 
 
@@ -252,29 +267,22 @@ def _wait(target: Target, refill: Future[None]) -> None:
         pass
 
 
-def _reserve(target: Target, counter: Counter, size: int, needed: int) -> Reservation:
-    return reservation.reserve_range(
-        target.collection,
-        size,
-        node_tag=target.node_tag,
-        needed=needed,
-        above=counter.seen,
-        using=target.using,
-    )
+def _reserve(
+    target: Target, counter: Counter, size: int, needed: int
+) -> list[Reservation]:
+    counter.source = target.source
+    return counter.source.reserve(target.using, size, needed=needed, above=counter.seen)
 
 
-def _return(counter: Counter, source: Reservation, last: int) -> bool:
-    try:
-        reservation.return_range(
-            source.collection,
-            source.range.high,
-            last,
-            source.ticket,
-            node_tag=source.node_tag,
-            using=counter.key.database.alias,
-        )
-    except RangeNotReturned as error:
-        logger.debug("%s", error)
+def _announce(target: Target, reserved: list[Reservation]) -> None:
+    for each in reserved:
+        reservation.announce(each, target.using)
+
+
+def _return(counter: Counter, held: Held) -> bool:
+    source, reserved, last = counter.source, held.reservation, held.next - 1
+    alias = counter.key.database.alias
+    if source is None or not source.give_back(alias, reserved, last):
         return False
-    counter.returned(source.range.high, last)
+    counter.returned(reserved.range.high, last)
     return True

@@ -8,7 +8,7 @@ commits, and it is dropped when it, or a savepoint around the reservation, rolls
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -63,20 +63,31 @@ class Ledger:
         return counter.next_capacity(least, most)
 
     def add(
-        self, counter: Counter, reservation: Reservation, capacity: int, count: int
+        self,
+        counter: Counter,
+        reservations: Sequence[Reservation],
+        capacity: int,
+        count: int,
     ) -> list[Share] | None:
-        """Bind a range to the transaction, and take numbers of it."""
-        key, held, pace = counter.key, Held(reservation), Pace()
+        """Bind ranges to the transaction, and take numbers of them."""
+        ranges = [Held(reservation) for reservation in reservations]
         if not self._connection.in_atomic_block:
             # Without autocommit and atomic() nothing tells of the end of a transaction.
-            return [held.take(count)]
+            return take_from(deque(ranges), count)
+        pace = Pace()
+        pace.note(capacity)
+        for held in ranges:
+            bond = self._bind(counter, held, capacity)
+            self._paces[counter.key] = bond, pace
+        return self.take(counter, count)
+
+    def _bind(self, counter: Counter, held: Held, capacity: int) -> Bond:
+        key = counter.key
         bond = self.bond(lambda: self._promote(key, held, capacity))
         self._unfinished[bond] = key, held
-        pace.note(capacity)
-        self._paces[key] = bond, pace
         with counter.lock:
             self._valid(key).append((bond, held))
-        return self.take(counter, count)
+        return bond
 
     def _valid(self, key: CounterKey) -> list[tuple[Bond, Held]]:
         entries = self._ranges.get(key, [])

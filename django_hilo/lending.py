@@ -8,11 +8,13 @@ from __future__ import annotations
 from django.db import router
 
 from django_hilo import pool, reservation
+from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.reservation import Reservation
-from django_hilo.tables import fields_of, gapless_fields_of
-from django_hilo.targets import AnyTarget, Target, resolve
+from django_hilo.sources.own import OwnCounter
+from django_hilo.tables import gapless_fields_of
+from django_hilo.targets import AnyTarget, Target, fields_of, resolve
 
 
 def known_target(collection: str, using: str | None = None) -> Target:
@@ -23,7 +25,8 @@ def known_target(collection: str, using: str | None = None) -> Target:
     """
     target = _target(collection, using)
     # A counter that this process drew from needs no look into the database.
-    if target.field is None and not pool.current().has_drawn_from(target.key):
+    is_known = target.field is not None or target.given_source is not None
+    if not is_known and not pool.current().has_drawn_from(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
@@ -72,16 +75,22 @@ def lend(
     """Reserve ``size`` numbers for another program, as `reserve` does.
 
     They start over ``above``, and over all that this process has seen. Near 2^63-1
-    there may be fewer, but not than ``needed`` (``None``: all).
+    there may be fewer, but not than ``needed`` (``None``: all). Raises `RangeNotLent`
+    where the counter is no HiLoDocument.
     """
     resolved = resolve(target, using)
-    seen = pool.current().counter(resolved.key).seen
-    return reservation.reserve(
-        resolved.collection,
+    source = resolved.source
+    if not isinstance(source, OwnCounter):
+        raise RangeNotLent(
+            f"The numbers of {resolved.collection!r} on {resolved.using!r} come from "
+            f"{source.name}, whose ranges cannot be lent or returned. Ask for single "
+            f"ids instead (next-id)."
+        )
+    lent = source.reserve_one(
+        resolved.using,
         size,
-        node_tag=resolved.node_tag,
         needed=size if needed is None else needed,
-        above=max(above, seen),
+        above=max(above, pool.current().counter(resolved.key).seen),
         issuer=issuer,
-        using=resolved.using,
     )
+    return reservation.announce(lent, resolved.using)

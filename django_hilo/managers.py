@@ -10,14 +10,14 @@ from django.db import models
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.fields.base import IdField
+from django_hilo.fields.base import GivesIds
 from django_hilo.fields.bucket import with_buckets
 from django_hilo.freshness import watched
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
 from django_hilo.sharding.placement import known, place, split, together
 from django_hilo.sharding.shards import shard_of
-from django_hilo.targets import Unplaced, field_of
+from django_hilo.targets import CounterField, Unplaced, field_of
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -59,10 +59,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         objects = list(objects)
         using = self._write_alias()
         for field in _id_fields(self.model):
-            if isinstance(field, HiLoField):
+            if isinstance(field, CounterField):
                 field.check_explicit(objects, using)
                 field.expect_explicit(objects, using)
-            if isinstance(field, HiLoField) or field.is_key:
+            if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
         for instance in objects:
             pass_keys_down(instance, self.model)
@@ -129,8 +129,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
                 field.check_explicit(objects, using)
-                if isinstance(field, HiLoField):
-                    field.expect_explicit(objects, using)
+                field.expect_explicit(objects, using)
                 stack.enter_context(field.inserting(objects, using))
             for instance in objects:
                 pass_keys_down(instance, self.model)
@@ -197,13 +196,13 @@ class HiLoManager(_Manager[Model]):
     use_in_migrations = True
 
 
-def _id_fields(model: type[models.Model]) -> list[IdField]:
-    found = [field for field in model._meta.fields if isinstance(field, IdField)]
+def _id_fields(model: type[models.Model]) -> list[GivesIds]:
+    found = [field for field in model._meta.fields if isinstance(field, GivesIds)]
     # Gapless ones last: others wait for their counters until the commit.
-    return sorted(found, key=lambda field: not isinstance(field, HiLoField))
+    return sorted(found, key=lambda field: not isinstance(field, CounterField))
 
 
-def _refuse_gaps(field: IdField, objects: Iterable[models.Model]) -> None:
+def _refuse_gaps(field: GivesIds, objects: Iterable[models.Model]) -> None:
     if any(field.needs_gapless(instance) for instance in objects):
         raise ValueError(
             f"{field} gives gapless ids, and a row that is ignored or updated on "

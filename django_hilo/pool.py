@@ -10,13 +10,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
 from django_hilo.connections import DatabaseKey
 from django_hilo.ranges import next_capacity
 from django_hilo.reservation import Reservation
+from django_hilo.sources.base import Source
 
 
 class CounterKey(NamedTuple):
@@ -100,6 +101,8 @@ class Counter:
 
     def __init__(self, key: CounterKey) -> None:
         self.key = key
+        # Where its ranges came from.
+        self.source: Source | None = None
         self.lock = threading.Lock()
         self.refill: Future[None] | None = None
         # The highest number known to exist or to be reserved; no range starts under it.
@@ -118,11 +121,12 @@ class Counter:
             return take_from(self._ranges, count)
 
     def add(
-        self, reservation: Reservation, capacity: int, count: int
+        self, reservations: Sequence[Reservation], capacity: int, count: int
     ) -> list[Share] | None:
-        """Add a committed range and take ``count`` numbers before others do."""
+        """Add committed ranges and take ``count`` numbers before others do."""
         with self.lock:
-            self._hold(Held(reservation), capacity)
+            for reservation in reservations:
+                self._hold(Held(reservation), capacity)
             self._explicit_since_refill.clear()
             return take_from(self._ranges, count)
 

@@ -12,6 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.counter import change_counter, new_ticket
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
@@ -88,9 +89,14 @@ def reserve_range(
     needed: int,
     above: int,
     issuer: str = "",
+    column: KeyColumn | None = None,
     using: str,
 ) -> Reservation:
-    """Reserve as `reserve`, for a caller that announces the range when it holds it."""
+    """Reserve as `reserve`, for a caller that announces the range when it holds it.
+
+    With a ``column`` the range starts over all keys that it has, and its default goes
+    on over the range: SQLite's, which has both in one file.
+    """
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
     collection, node_tag = _checked(collection, node_tag, using)
@@ -98,6 +104,8 @@ def reserve_range(
     def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         check_server_prefix(prefix)
         last = max(document.max, document.floor, above)
+        if column is not None:
+            last = max(last, column.highest(using))
         high = min(last + size, MAX_NUMBER)
         if high - last < needed:
             raise CounterExhausted(
@@ -105,6 +113,8 @@ def reserve_range(
                 f"would pass 2^63-1. Give the field another collection, or lower Max "
                 f"if it was raised by mistake."
             )
+        if column is not None:
+            column.claim(using, high)
         return {
             "max": high,
             "low": last + 1,

@@ -22,8 +22,8 @@ from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.pool import CounterKey
 from django_hilo.reservation import Reservation
 from django_hilo.signals import Change, counter_changed, tell
-from django_hilo.tables import Highest, fields_of, highest_numbers
-from django_hilo.targets import Target
+from django_hilo.tables import Highest, highest_numbers
+from django_hilo.targets import Target, fields_of, resolve
 
 
 def database_of(document: HiLoDocument) -> str:
@@ -37,6 +37,8 @@ def target_of(document: HiLoDocument) -> Target:
     """Return what to ask for numbers of a stored counter."""
     fields = fields_of(document.collection)
     field = fields[0] if fields else None
+    if field is not None and field.is_integer:
+        return resolve(field, database_of(document))
     collection = field.collection_name if field else document.collection
     width = getattr(field, "width", None) or 0
     return Target(collection, database_of(document), document.node_tag, field, width)

@@ -8,13 +8,21 @@ from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db import Error, connections, models, router, transaction
+from django.db.models import Max
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.models import HiLoDocument
-from django_hilo.targets import CounterField, home_of, resolve, routed
+from django_hilo.targets import (
+    CounterField,
+    counter_fields,
+    fields_of,
+    home_of,
+    resolve,
+    routed,
+)
 
 _CHUNK = 10_000
 
@@ -27,25 +35,6 @@ class Highest(NamedTuple):
     number: int
     id: str
     error: str
-
-
-def counter_fields() -> Iterator[Any]:
-    """Yield the fields of all installed models whose values come from counters."""
-    for model in apps.get_models():
-        if not model._meta.proxy:
-            for field in model._meta.local_fields:
-                if isinstance(field, CounterField):
-                    yield field
-
-
-def fields_of(collection: str) -> list[Any]:
-    """Return the fields of a collection, whatever its case."""
-    global _index
-    installed = apps.get_models()
-    # Django keeps this list until the installed apps change.
-    if installed is not _index[0]:
-        _index = (installed, _by_collection())
-    return _index[1].get(collection.lower(), [])
 
 
 def gapless_fields() -> Iterator[Any]:
@@ -66,16 +55,6 @@ def gapless_fields_of(collection: str) -> list[Any]:
         for field in gapless_fields()
         if field.collection_name.lower() == collection.lower()
     ]
-
-
-def _by_collection() -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for field in counter_fields():
-        found.setdefault(field.collection_name.lower(), []).append(field)
-    return found
-
-
-_index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 
 
 def fields_on(using: str) -> Iterator[Any]:
@@ -166,6 +145,10 @@ def _sparing(using: str) -> AbstractContextManager[object]:
 
 
 def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
+    if getattr(field, "is_integer", False):
+        top = field.model._base_manager.using(using).aggregate(top=Max(field.attname))
+        number = max(top["top"] or 0, 0)
+        return number, str(number)
     rows = field.model._base_manager.using(using).order_by()
     texts = rows.values_list(field.attname, flat=True).iterator(chunk_size=_CHUNK)
     collection = field.collection_name.lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.apps import apps
@@ -12,6 +13,9 @@ from django_hilo.connections import database_key
 from django_hilo.identifiers import check_collection
 from django_hilo.models import HiLoDocument
 from django_hilo.pool import CounterKey
+from django_hilo.sources.base import Source
+from django_hilo.sources.foreign import ForeignCounter
+from django_hilo.sources.own import OwnCounter
 
 
 class Unplaced(str):
@@ -23,13 +27,23 @@ class Unplaced(str):
 class CounterField:
     """The part of a field that says which counter its values come from."""
 
+    model: Any
     capacity: int | None
     max_capacity: int | None
+    # Where its numbers come from; None: HILO["SOURCES"], or the counter of its kind.
+    source: Source | None = None
+    # Whether its values are the numbers themselves.
+    is_integer = False
 
     @property
     def collection_name(self) -> str:
         """The collection, as ids show it."""
         raise NotImplementedError  # pragma: no cover - fields of each kind have one
+
+    def counter_of(self, using: str) -> tuple[str, Source]:
+        """Return the counter of rows on ``using``, and the alias that it is on."""
+        home = home_of(using)
+        return home, OwnCounter(self.collection_name, settings.node_tag(home))
 
 
 class Target(NamedTuple):
@@ -41,12 +55,25 @@ class Target(NamedTuple):
     field: CounterField | None = None
     # Digits of a number, with leading zeros; 0: as many as it has.
     width: int = 0
+    # None: the counter of the collection and the tag.
+    given_source: Source | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where its ranges come from."""
+        return self.given_source or OwnCounter(self.collection, self.node_tag)
 
     @property
     def key(self) -> CounterKey:
         """The counter's key in the pool of this process."""
-        database = database_key(self.using)
-        return CounterKey(database, self.collection.lower(), self.node_tag)
+        return CounterKey(database_key(self.using), *self.source.key)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its ids are the numbers themselves."""
+        if self.field is None:
+            return isinstance(self.given_source, ForeignCounter)
+        return self.field.is_integer
 
     @property
     def capacities(self) -> tuple[int, int]:
@@ -56,8 +83,8 @@ class Target(NamedTuple):
         return least, max(least, most)
 
 
-# A collection, a label such as "shop.Order", a model, an instance or a field.
-AnyTarget = str | type[models.Model] | models.Model | CounterField | Target
+# A collection, a label such as "shop.Order", a model, an instance, a field or a source.
+AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Target
 
 
 def resolve(target: AnyTarget, using: str | None = None) -> Target:
@@ -70,17 +97,75 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if isinstance(target, Source):
+        alias = using or DEFAULT_DB_ALIAS
+        return Target(target.key[0], alias, "", given_source=target)
     if isinstance(target, str) and "." not in target:
-        alias = home_of(using or DEFAULT_DB_ALIAS)
-        return Target(check_collection(target), alias, settings.node_tag(alias))
+        return _of_collection(check_collection(target), using)
     field = field_of(target)
     if using is None:
         hints = {"instance": target} if isinstance(target, models.Model) else {}
         using = router.db_for_write(field.model, **hints)
-    alias = home_of(using)
     collection = check_collection(field.collection_name)
     width = getattr(field, "width", None) or 0
-    return Target(collection, alias, settings.node_tag(alias), field, width)
+    source = field.source or named_source(collection)
+    if source is not None:
+        return Target(collection, using, "", field, width, source)
+    alias, counter = field.counter_of(using)
+    given = counter if field.is_integer else None
+    tag = "" if field.is_integer else settings.node_tag(alias)
+    return Target(collection, alias, tag, field, width, given)
+
+
+def _of_collection(collection: str, using: str | None) -> Target:
+    fields = fields_of(collection)
+    if fields and fields[0].is_integer:
+        return resolve(fields[0], using)
+    source = named_source(collection)
+    if source is not None:
+        field = fields[0] if fields else None
+        return Target(collection, using or DEFAULT_DB_ALIAS, "", field, 0, source)
+    alias = home_of(using or DEFAULT_DB_ALIAS)
+    return Target(collection, alias, settings.node_tag(alias))
+
+
+def named_source(collection: str) -> Source | None:
+    """Return what HILO["SOURCES"] names for a collection, whatever its case."""
+    wanted = collection.lower()
+    for name, source in settings.SOURCES.items():
+        if name.lower() == wanted:
+            found: Source = source
+            return found
+    return None
+
+
+def counter_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models whose values come from counters."""
+    for model in apps.get_models():
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                if isinstance(field, CounterField):
+                    yield field
+
+
+def fields_of(collection: str) -> list[Any]:
+    """Return the fields of a collection, whatever its case."""
+    global _index
+    installed = apps.get_models()
+    # Django keeps this list until the installed apps change.
+    if installed is not _index[0]:
+        _index = (installed, _by_collection())
+    return _index[1].get(collection.lower(), [])
+
+
+def _by_collection() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for field in counter_fields():
+        found.setdefault(field.collection_name.lower(), []).append(field)
+    return found
+
+
+_index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 
 
 def field_of(target: str | type[models.Model] | models.Model | CounterField) -> Any:

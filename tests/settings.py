@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "django_hilo",
     "tests.records",
     "tests.spread",
+    "tests.numbers",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -3,11 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.conf import settings as django_settings
 from django.core import checks
 from django.db import models
 from django.test.utils import isolate_apps
 
 from django_hilo import checks as hilo_checks
+from django_hilo.checks import settings as settings_checks
 from django_hilo.conf import KEYS
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
@@ -93,7 +96,7 @@ class TestSettings:
         assert "swordfish" not in f"{message.msg} {message.hint}"
 
     def test_every_key_is_checked(self):
-        assert {key for key, *_ in hilo_checks._RULES} == KEYS
+        assert {key for key, *_ in settings_checks._RULES} == KEYS
 
     def test_they_are_registered(self):
         registered = checks.registry.registry.registered_checks
@@ -139,7 +142,7 @@ class TestHomes:
 def own_ids(model: type[models.Model]) -> list[str]:
     messages = [m for m in model.check() if "django_hilo" in str(m.id)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hilo_checks.apps, "get_models", lambda: [model])
+        patch.setattr(apps, "get_models", lambda: [model])
         messages += hilo_checks.check_managers(None)
     return ids(messages)
 
@@ -240,7 +243,7 @@ class TestFields:
                 app_label = "records"
 
         assert own_ids(Thing) == ["W107"]
-        monkeypatch.delitem(hilo_checks.django_settings.DATABASES, "other")
+        monkeypatch.delitem(django_settings.DATABASES, "other")
         assert own_ids(Thing) == []
 
     def test_a_manager_built_from_the_queryset(self):
@@ -281,7 +284,7 @@ class TestCollections:
                 class Meta:
                     app_label = "records"
 
-        monkeypatch.setattr(hilo_checks.apps, "get_models", lambda: [Thing, thing])
+        monkeypatch.setattr(apps, "get_models", lambda: [Thing, thing])
         assert ids(hilo_checks.check_collections(None)) == expected
 
     def test_one_collection_on_purpose(self, monkeypatch):
@@ -299,5 +302,5 @@ class TestCollections:
                 class Meta:
                     app_label = "records"
 
-        monkeypatch.setattr(hilo_checks.apps, "get_models", lambda: [A, B])
+        monkeypatch.setattr(apps, "get_models", lambda: [A, B])
         assert hilo_checks.check_collections(None) == []

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from django_hilo import checks
+from django_hilo.checks import databases, models, settings, sources
 from django_hilo.conf import KEYS, Settings
 from django_hilo.fields import checks as field_checks
 from django_hilo.sharding import checks as shard_checks
@@ -19,7 +19,14 @@ CHECKS = (PROJECT / "docs/checks.md").read_text()
 def test_each_check_is_explained():
     source = "".join(
         (PROJECT / f"{module.__name__.replace('.', '/')}.py").read_text()
-        for module in (checks, field_checks, shard_checks)
+        for module in (
+            databases,
+            models,
+            settings,
+            sources,
+            field_checks,
+            shard_checks,
+        )
     )
     used = set(re.findall(r'"(?:django_hilo\.)?([EW]\d{3})"', source))
     assert used == set(re.findall(r"django_hilo\.([EW]\d{3})", CHECKS))

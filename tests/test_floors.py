@@ -9,7 +9,7 @@ from django.core import serializers
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo import floors
+from django_hilo import reservation
 from django_hilo.exceptions import HiLoError, RangeNotReturned
 from django_hilo.generator import next_id, next_ids, next_number, return_ranges
 from django_hilo.models import HiLoDocument
@@ -140,7 +140,7 @@ class TestExplicitIds:
         def fail(*args, **kwargs):
             raise HiLoError("the counter is away")
 
-        monkeypatch.setattr(floors.reservation, "raise_floor", fail)
+        monkeypatch.setattr(reservation, "raise_floor", fail)
         with caplog.at_level(logging.WARNING, "django_hilo"):
             Order.objects.create(id="orders/500-A")
         assert "hilo_raise_max --database=default" in caplog.text

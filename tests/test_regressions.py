@@ -242,7 +242,7 @@ def test_returns_do_not_retry_for_long(monkeypatch, settings):
         error.__cause__.sqlite_errorcode = 5
         raise error
 
-    monkeypatch.setattr("django_hilo.counter._try", fail)
+    monkeypatch.setattr("django_hilo.attempts._once", fail)
     assert return_ranges() == 0
 
 

@@ -18,7 +18,8 @@ from django.utils.translation import gettext_lazy as _
 from django_hilo import steering
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import aliases_served_by, fields_of, fields_on
+from django_hilo.tables import aliases_served_by, fields_on
+from django_hilo.targets import fields_of
 
 _BREAK = mark_safe("<br>")
 

@@ -11,7 +11,7 @@ from django.db.models import F
 from django_hilo.conf import settings
 from django_hilo.identifiers import id_end, id_start
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import fields_of
+from django_hilo.targets import fields_of
 
 _COLLECTION = "orders"  # where a node has no counter yet
 

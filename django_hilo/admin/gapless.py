@@ -25,7 +25,8 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered, HiLoError
 from django_hilo.identifiers import MAX_NUMBER, id_start
 from django_hilo.models import GaplessCounter
-from django_hilo.tables import aliases, fields_of, gapless_fields_of, may_have_table
+from django_hilo.tables import aliases, gapless_fields_of, may_have_table
+from django_hilo.targets import fields_of
 
 
 class GaplessForm(forms.ModelForm):

@@ -19,24 +19,18 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
 
     _CharField = models.CharField[str | Combinable | None, str]
+    _Field = models.Field[Any, Any]
 else:
     _CharField = models.CharField
+    _Field = object
 
 
-class IdField(_CharField):
-    """A text id that saving gives; each kind says where its numbers come from."""
+class GivesIds(_Field):
+    """Gives an object its id before its row is inserted; for fields of any type."""
 
     collection: str | None
-    # "" is no id: an object without one must start as None, else it counts as saved.
-    empty_strings_allowed = False
     # What deconstruct() adds, where it is not None or False.
     own_options: tuple[str, ...] = ("collection",)
-    non_db_attrs = (*models.CharField.non_db_attrs, "collection")
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("editable", False)
-        kwargs.setdefault("blank", True)
-        super().__init__(**kwargs)
 
     @property
     def collection_name(self) -> str:
@@ -47,41 +41,27 @@ class IdField(_CharField):
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         name, path, args, kwargs = super().deconstruct()
-        for option, default in (("editable", False), ("blank", True)):
-            kwargs.pop(option, None)
-            if getattr(self, option) != default:
-                kwargs[option] = not default
         for option in self.own_options:
             if getattr(self, option) not in (None, False):
                 kwargs[option] = getattr(self, option)
-        # Shorter, and pinned: migrations name it.
-        path = path.replace("django_hilo.fields.hilo.", "django_hilo.fields.")
-        path = path.replace("django_hilo.fields.gapless.", "django_hilo.fields.")
+        if path.startswith("django_hilo.fields."):
+            # Shorter, and pinned: migrations name it.
+            path = f"django_hilo.fields.{path.rpartition('.')[2]}"
         return name, path, args, kwargs
-
-    def db_type(self, connection: Any) -> str | None:
-        # The long name of varchar keeps Django from adding a second index for LIKE, to
-        # this column and to each foreign key.
-        if connection.vendor == "postgresql" and self.max_length is not None:
-            return f"character varying({self.max_length})"
-        return super().db_type(connection)
-
-    def formfield(self, **kwargs: Any) -> Any:
-        return super().formfield(**{"empty_value": None, **kwargs})
 
     def contribute_to_class(
         self, cls: type[models.Model], name: str, private_only: bool = False
     ) -> None:
-        super().contribute_to_class(cls, name, private_only)
+        super().contribute_to_class(cls, name, private_only=private_only)
         if not cls._meta.abstract:
             model: Any = cls
             model.save_base = give_first(self, model.save_base)
             model._save_table = insert_fresh(self, model._save_table)
 
-    def get_pk_value_on_save(self, instance: models.Model) -> str:
+    def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # Reached by bulk_create() of managers that are no HiLoManager.
         self.assign_missing([instance], self._written_to(instance))
-        return str(getattr(instance, self.attname))
+        return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         if add and not is_watched(model_instance):
@@ -132,17 +112,54 @@ class IdField(_CharField):
         """Keep coming ids clear of explicit ids that were inserted."""
         raise NotImplementedError  # pragma: no cover - fields of each kind have it
 
-    def give(self, instance: models.Model, value: str, home: str) -> None:
+    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Keep the ids that are taken now clear of explicit ids beside them."""
+
+    def give(self, instance: models.Model, value: Any, home: str) -> None:
         """Set an id that a counter of the database ``home`` gave."""
+        setattr(instance, self.attname, value)
+        mark_fresh(instance, self.attname, value, home)
+        if self.is_key:
+            instance._state.adding = True  # a copy, by Django's pk = None
+
+
+class IdField(GivesIds, _CharField):
+    """A text id that saving gives; each kind says where its numbers come from."""
+
+    # "" is no id: an object without one must start as None, else it counts as saved.
+    empty_strings_allowed = False
+    non_db_attrs = (*models.CharField.non_db_attrs, "collection")
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("editable", False)
+        kwargs.setdefault("blank", True)
+        super().__init__(**kwargs)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, path, args, kwargs = super().deconstruct()
+        for option, default in (("editable", False), ("blank", True)):
+            kwargs.pop(option, None)
+            if getattr(self, option) != default:
+                kwargs[option] = not default
+        return name, path, args, kwargs
+
+    def db_type(self, connection: Any) -> str | None:
+        # The long name of varchar keeps Django from adding a second index for LIKE, to
+        # this column and to each foreign key.
+        if connection.vendor == "postgresql" and self.max_length is not None:
+            return f"character varying({self.max_length})"
+        return super().db_type(connection)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"empty_value": None, **kwargs})
+
+    def give(self, instance: models.Model, value: Any, home: str) -> None:
         if self.max_length is not None and len(value) > self.max_length:
             raise HiLoError(
                 f"The id {value!r} has {len(value)} characters, {self} takes "
                 f"{self.max_length}. Raise max_length and migrate."
             )
-        setattr(instance, self.attname, value)
-        mark_fresh(instance, self.attname, value, home)
-        if self.is_key:
-            instance._state.adding = True  # a copy, by Django's pk = None
+        super().give(instance, value, home)
 
 
 def parse_or_none(text: str) -> DocumentId | None:

@@ -14,12 +14,14 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection, id_end
 from django_hilo.sharding.placement import is_sharded
+from django_hilo.sources.foreign import ForeignCounter
 
 if TYPE_CHECKING:
-    from django_hilo.fields.base import IdField
+    from django_hilo.fields.base import GivesIds, IdField
     from django_hilo.fields.bucket import BucketField
     from django_hilo.fields.gapless import GaplessIdField
     from django_hilo.fields.hilo import HiLoField
+    from django_hilo.fields.integer import HiLoBigAutoField
 
 
 def check_hilo_field(field: HiLoField) -> list[checks.CheckMessage]:
@@ -32,6 +34,16 @@ def check_hilo_field(field: HiLoField) -> list[checks.CheckMessage]:
         *_check_max_length(field),
         *_check_capacities(field),
         *_check_server_ids(field),
+        *_check_default(field),
+    ]
+
+
+def check_integer_field(field: HiLoBigAutoField) -> list[checks.CheckMessage]:
+    """Return what is wrong with a HiLoBigAutoField, without any query."""
+    return [
+        *_check_collection(field),
+        *_check_source(field),
+        *_check_capacities(field),
         *_check_default(field),
     ]
 
@@ -84,7 +96,7 @@ def check_bucket_field(field: BucketField) -> list[checks.CheckMessage]:
     return found
 
 
-def _check_collection(field: IdField) -> list[checks.CheckMessage]:
+def _check_collection(field: GivesIds) -> list[checks.CheckMessage]:
     try:
         check_collection(field.collection_name)
     except (InvalidDocumentId, TypeError) as error:
@@ -97,6 +109,19 @@ def _check_collection(field: IdField) -> list[checks.CheckMessage]:
             )
         ]
     return []
+
+
+def _check_source(field: HiLoBigAutoField) -> list[checks.CheckMessage]:
+    if field.source is None or isinstance(field.source, ForeignCounter):
+        return []
+    return [
+        checks.Error(
+            f"The source {field.source!r} is none.",
+            hint="Name one of django_hilo.sources, such as hibernate.HiLo(max_lo=9).",
+            obj=field,
+            id="django_hilo.E112",
+        )
+    ]
 
 
 def _check_anchor(field: HiLoField) -> list[checks.CheckMessage]:
@@ -240,7 +265,7 @@ def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
     return getattr(last, "max_length", None)
 
 
-def _check_capacities(field: HiLoField) -> list[checks.CheckMessage]:
+def _check_capacities(field: HiLoField | HiLoBigAutoField) -> list[checks.CheckMessage]:
     least = settings.CAPACITY if field.capacity is None else field.capacity
     most = settings.MAX_CAPACITY if field.max_capacity is None else field.max_capacity
     numbers = all(type(value) is int for value in (least, most))
@@ -256,7 +281,7 @@ def _check_capacities(field: HiLoField) -> list[checks.CheckMessage]:
     ]
 
 
-def _check_default(field: IdField) -> list[checks.CheckMessage]:
+def _check_default(field: GivesIds) -> list[checks.CheckMessage]:
     if not field.has_default() and not field.has_db_default():
         return []
     return [

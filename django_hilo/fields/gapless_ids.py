@@ -19,7 +19,7 @@ from django_hilo.sharding.placement import is_sharded
 from django_hilo.targets import home_of
 
 if TYPE_CHECKING:
-    from django_hilo.fields.base import IdField
+    from django_hilo.fields.base import GivesIds
 
 _TAKEN = "hilo_taken"
 
@@ -67,7 +67,7 @@ class _Unknown:
 
 @contextmanager
 def given(
-    field: IdField,
+    field: GivesIds,
     instances: Iterable[models.Model],
     using: str,
     end: Callable[[models.Model], str] = lambda instance: "",
@@ -108,7 +108,7 @@ def given(
         raise
 
 
-def give(field: IdField, instances: Sequence[models.Model], using: str) -> None:
+def give(field: GivesIds, instances: Sequence[models.Model], using: str) -> None:
     """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
     _refuse_sharded(field)
     taking = _Taking(connections[using])
@@ -116,7 +116,7 @@ def give(field: IdField, instances: Sequence[models.Model], using: str) -> None:
 
 
 def _give(
-    field: IdField,
+    field: GivesIds,
     instances: Sequence[models.Model],
     using: str,
     end: Callable[[models.Model], str],
@@ -133,7 +133,7 @@ def _give(
         vars(instance._state)[_TAKEN] = {**_taken(instance), **entry}
 
 
-def _refuse_sharded(field: IdField) -> None:
+def _refuse_sharded(field: GivesIds) -> None:
     if is_sharded(field.model):
         raise HiLoError(
             f"{field} gives no gapless ids: the rows of {field.model._meta.label} are "
@@ -142,7 +142,7 @@ def _refuse_sharded(field: IdField) -> None:
 
 
 def _snapshot(
-    field: IdField, instance: models.Model
+    field: GivesIds, instance: models.Model
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the ids of an instance, and what Django knows of its row."""
     fields = instance._meta.concrete_fields
@@ -152,14 +152,14 @@ def _snapshot(
     return values, dict(vars(instance._state))
 
 
-def was_rolled_back(field: IdField, instance: models.Model) -> bool:
+def was_rolled_back(field: GivesIds, instance: models.Model) -> bool:
     """Whether an instance has a gapless id that its rollback gave back."""
     value, _, taking = _taken(instance).get(field.attname, (None, None, _Unknown()))
     unchanged = value is not None and instance.__dict__.get(field.attname) == value
     return unchanged and taking.was_rolled_back()
 
 
-def refuse_lost(field: IdField, instance: models.Model) -> None:
+def refuse_lost(field: GivesIds, instance: models.Model) -> None:
     """Raise `HiLoError` for an update by an id that a rollback gave back."""
     if was_rolled_back(field, instance):
         raise HiLoError(
@@ -174,7 +174,7 @@ def _taken(instance: models.Model) -> dict[str, tuple[str, Any, Any]]:
     return taken
 
 
-def keep_clear_of(field: IdField, numbers: Sequence[int], using: str) -> None:
+def keep_clear_of(field: GivesIds, numbers: Sequence[int], using: str) -> None:
     """Let no coming gapless number be one of explicit ids inserted on ``using``."""
     if numbers:
         seed_gapless_number(field.collection_name, max(numbers), using)

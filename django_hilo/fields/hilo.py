@@ -182,10 +182,9 @@ class HiLoField(IdField, CounterField):
         found = self._explicit(instances, using)
         if found:
             highest = max(found, key=lambda document_id: document_id.number)
-            floors.check_jump(resolve(self, using), highest)
+            floors.check_jump(resolve(self, using), highest.number, str(highest))
 
     def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Keep the ids that are taken now clear of explicit ids beside them."""
         found = self._explicit(instances, using)
         if found:
             numbers = [document_id.number for document_id in found]

@@ -15,10 +15,10 @@ from django_hilo.inheritance import pass_keys_up
 from django_hilo.sharding.placement import place
 
 if TYPE_CHECKING:
-    from django_hilo.fields.base import IdField
+    from django_hilo.fields.base import GivesIds
 
 
-def give_first(field: IdField, save_base: Callable[..., None]) -> Any:
+def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
     """Wrap a model's ``save_base()``, so that ids are there before Django starts.
 
     An error in there would mark the caller's transaction for a rollback.
@@ -60,7 +60,7 @@ def give_first(field: IdField, save_base: Callable[..., None]) -> Any:
     return wrapper
 
 
-def insert_fresh(field: IdField, save_table: Callable[..., bool]) -> Any:
+def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
     """Wrap a model's ``_save_table()``: a fresh id of ours needs no UPDATE."""
 
     @wraps(save_table)

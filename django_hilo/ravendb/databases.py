@@ -5,8 +5,7 @@ from __future__ import annotations
 from django_hilo import lending
 from django_hilo.conf import settings
 from django_hilo.ravendb.protocol import Refusal, shown
-from django_hilo.tables import fields_of
-from django_hilo.targets import Target, resolve
+from django_hilo.targets import Target, fields_of, resolve
 
 
 def alias_of(database: str) -> str:

@@ -82,9 +82,7 @@ def _bounded(last_max: int, target: Target) -> int:
     jump = settings.MAX_FLOOR_JUMP
     if last_max <= jump:
         return max(last_max, 0)
-    known = reservation.read_max(
-        target.collection, target.using, node_tag=target.node_tag
-    )
+    known = target.source.read_max(target.using)
     bound = known + jump
     if last_max > bound:
         logger.warning(

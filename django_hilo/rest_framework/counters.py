@@ -11,8 +11,7 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag
 from django_hilo.models import HiLoDocument
 from django_hilo.rest_framework.errors import Conflict
-from django_hilo.tables import fields_of
-from django_hilo.targets import Target, resolve
+from django_hilo.targets import Target, fields_of, resolve
 
 NO_TAG = "-"
 

@@ -28,7 +28,8 @@ class ShardRouter:
         not asked for proxies, children, many-to-many tables and models whose key is
         that of another: their rows go with those that they belong to.
         """
-        return isinstance(model._meta.pk, CounterField)
+        key = model._meta.pk
+        return isinstance(key, CounterField) and not key.is_integer
 
     def spreads(self, model: type[models.Model]) -> bool:
         """Whether the rows of a model, or of the one they belong to, are spread."""

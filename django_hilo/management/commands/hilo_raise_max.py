@@ -9,7 +9,6 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.gapless import last_gapless_number, seed_gapless_number
-from django_hilo.reservation import raise_floor, read_max
 from django_hilo.tables import (
     aliases,
     fields_on,
@@ -79,17 +78,13 @@ class Command(BaseCommand):
     def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
         target = resolve(field, using)
         highest = highest_number(field, using)
-        current = read_max(target.collection, target.using, node_tag=target.node_tag)
+        current = target.source.read_max(target.using)
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
         self.raise_if_lower(
             name,
             current,
             highest,
-            partial(
-                raise_floor,
-                *(target.collection, highest, target.using),
-                node_tag=target.node_tag,
-            ),
+            partial(target.source.raise_floor, target.using, highest),
             dry_run,
         )
 

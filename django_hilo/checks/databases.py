@@ -1,0 +1,99 @@
+"""System checks of what is on which database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.core import checks
+from django.db import connections, router
+
+from django_hilo.checks.settings import are_node_tags, error, is_alias
+from django_hilo.conf import settings
+from django_hilo.connections import database_key
+from django_hilo.models import ServerPrefix
+from django_hilo.sharding.checks import are_shards
+from django_hilo.tables import aliases
+from django_hilo.targets import CounterField, home_of
+
+
+def check_homes(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Check which databases hold the counters of which rows."""
+    if (
+        not is_alias(settings.DATABASE)
+        or not are_node_tags(settings.NODE_TAG)
+        or not are_shards(settings.SHARDS)
+    ):
+        return []  # check_settings tells
+    found: list[checks.CheckMessage] = []
+    by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
+    for alias in _aliases_with_ids():
+        home = home_of(alias)
+        if home != alias and connections[home].vendor == "sqlite":
+            found.append(
+                error(
+                    f"The counters of rows on {alias!r} would live on {home!r}, which "
+                    f"is SQLite: a rollback there could not undo what is stored here.",
+                    "Keep the counters with the rows, or on PostgreSQL or MariaDB.",
+                    "E006",
+                )
+            )
+        by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
+    for tag, homes in by_tag.items():
+        if len(homes) > 1:
+            found.append(
+                checks.Warning(
+                    f"The databases {', '.join(sorted(homes.values()))} share the node "
+                    f"tag {tag!r}, so two objects may get the same id.",
+                    hint="Give each its own, as in HILO = {'NODE_TAG': {'default': "
+                    "'A', 'other': 'B'}}, or name one home in HILO['DATABASE'].",
+                    id="django_hilo.W007",
+                )
+            )
+    return found
+
+
+def check_hidden_tags(
+    app_configs: Sequence[AppConfig] | None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> list[checks.CheckMessage]:
+    """Demand different server prefixes where ids hide different node tags."""
+    tags = settings.NODE_TAG
+    if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
+        return []
+    prefixes = {}
+    homes = {home_of(alias) for alias in _aliases_with_ids()}
+    for home in homes.intersection(databases or ()):
+        tables = connections[home].introspection.table_names()
+        if ServerPrefix._meta.db_table in tables:
+            rows = ServerPrefix.objects.using(home)
+            row = rows.filter(node_tag=settings.node_tag(home)).first()
+            prefixes[home] = row.prefix if row else ""
+    if len(set(prefixes.values())) == len(prefixes):
+        return []
+    return [
+        error(
+            f"Ids hide the node tag (HILO['SHOW_NODE_TAG']), and the server prefixes "
+            f"do not tell the nodes apart: {prefixes}.",
+            "Give each node a ServerPrefix of its own, or show the node tag.",
+            "E009",
+        )
+    ]
+
+
+def _aliases_with_ids() -> list[str]:
+    with_ids = [
+        model
+        for model in apps.get_models()
+        if any(isinstance(field, CounterField) for field in model._meta.local_fields)
+    ]
+    return [
+        alias
+        for alias in aliases()
+        if any(router.allow_migrate_model(alias, model) for model in with_ids)
+    ]

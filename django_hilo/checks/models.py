@@ -1,0 +1,85 @@
+"""System checks of the models together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.conf import settings as django_settings
+from django.core import checks
+from django.db import models
+
+from django_hilo.fields import HiLoField
+from django_hilo.managers import HiLoQuerySet
+from django_hilo.targets import counter_fields, named_source
+
+
+def check_collections(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Warn where models that have nothing to do with each other share a counter."""
+    models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
+    implicit: set[str] = set()
+    for field in counter_fields():
+        if field.is_integer:
+            continue
+        collection = field.collection_name.lower()
+        models_of[collection].append(field.model)
+        if getattr(field, "collection", None) is None:
+            implicit.add(collection)
+    return [
+        checks.Warning(
+            f"{', '.join(model._meta.label for model in sharing)} share the collection "
+            f"{collection!r}, and so one counter.",
+            hint="Set collection= on their fields: different ones, or the same one on "
+            "all where that is meant.",
+            obj=sharing[0],
+            id="django_hilo.W008",
+        )
+        for collection, sharing in models_of.items()
+        if len(sharing) > 1 and collection in implicit
+    ]
+
+
+def check_integers(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Refuse a collection of several integer keys, each of which counts for itself."""
+    models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
+    for field in counter_fields():
+        if field.is_integer and field.source is None:
+            models_of[field.collection_name.lower()].append(field.model)
+    return [
+        checks.Error(
+            f"{', '.join(model._meta.label for model in sharing)} share the collection "
+            f"{collection!r}, but an integer key counts for its own table.",
+            hint="Give each another collection; or, to share numbers, the same source, "
+            "such as database.Sequence('numbers').",
+            obj=sharing[0],
+            id="django_hilo.E021",
+        )
+        for collection, sharing in models_of.items()
+        if len(sharing) > 1 and named_source(collection) is None
+    ]
+
+
+def check_managers(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Warn of managers whose ``bulk_create()`` guesses among several databases."""
+    if len(django_settings.DATABASES) < 2:
+        return []
+    return [
+        checks.Warning(
+            f"{model._meta.label} has a HiLoField, but its default manager is no "
+            f"HiLoManager: bulk_create() takes the ids of a database that it guesses.",
+            hint="Set objects = HiLoManager(), or build the manager from HiLoQuerySet.",
+            obj=model,
+            id="django_hilo.W107",
+        )
+        for model in apps.get_models()
+        if any(isinstance(field, HiLoField) for field in model._meta.fields)
+        and not isinstance(model._default_manager.all(), HiLoQuerySet)
+    ]

@@ -1,0 +1,167 @@
+"""System checks of ``HILO``, key by key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings as django_settings
+from django.core import checks
+from django.db import connections
+
+from django_hilo.conf import KEYS, settings
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import check_collection, check_node_tag, check_separator
+from django_hilo.sharding.checks import are_shards, fault_of
+from django_hilo.sources.foreign import ForeignCounter
+
+# Seconds; what the databases' settings can hold.
+LONGEST_WAIT = 86_400
+
+
+def check_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Check the keys of ``HILO`` and their values."""
+    given = getattr(django_settings, "HILO", {})
+    if not isinstance(given, dict):
+        return [error("HILO must be a dict.", "See README, Settings.", "E001")]
+    unknown = [
+        error(
+            f"HILO has no key {key!r}.",
+            f"Remove it, or mend the spelling: {', '.join(sorted(KEYS))}.",
+            "E001",
+        )
+        for key in given
+        if key not in KEYS
+    ]
+    wrong = [
+        error(_fault_of(key), f"It must be {must}.", id)
+        for key, is_right, must, id in _RULES
+        if not is_right(getattr(settings, key))
+    ]
+    return [*unknown, *wrong]
+
+
+def error(message: str, hint: str, number: str) -> checks.Error:
+    """Return an error of a check with this number."""
+    return checks.Error(message, hint=hint, id=f"django_hilo.{number}")
+
+
+def _fault_of(key: str) -> str:
+    if key == "SHARDS":
+        return fault_of(settings.SHARDS)
+    # A token that was put in place of its digest must not reach a log.
+    hidden = key == "RAVENDB_TOKENS"
+    return f"HILO[{key!r}] is {'wrong' if hidden else repr(getattr(settings, key))}."
+
+
+def _is_inside(check: Callable[[str], str], value: Any) -> bool:
+    try:
+        return isinstance(value, str) and check(value) == value
+    except InvalidDocumentId:
+        return False
+
+
+def are_node_tags(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(alias in connections for alias in value) and all(
+            are_node_tags(tag) and not isinstance(tag, dict) for tag in value.values()
+        )
+    return bool(value) and _is_inside(check_node_tag, value)
+
+
+def is_alias(value: Any) -> bool:
+    return value is None or value in connections
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= LONGEST_WAIT
+
+
+def _are_names_of_aliases(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(name, str) and name and "/" not in name and alias in connections
+        for name, alias in value.items()
+    )
+
+
+def _are_digests(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)
+        for digest in value
+    )
+
+
+def _are_sources(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_inside(check_collection, name) and isinstance(source, ForeignCounter)
+        for name, source in value.items()
+    )
+
+
+_SECONDS = f"a number of seconds over 0, up to {LONGEST_WAIT}"
+_RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
+    (
+        "NODE_TAG",
+        are_node_tags,
+        "1 to 4 upper-case letters, or a dict of them by database alias",
+        "E002",
+    ),
+    (
+        "SEPARATOR",
+        lambda value: _is_inside(check_separator, value),
+        "one ASCII punctuation character, none of '_', '-', '|', '$'",
+        "E003",
+    ),
+    ("DATABASE", is_alias, "None or an alias of DATABASES", "E004"),
+    ("SHOW_NODE_TAG", lambda value: isinstance(value, bool), "True or False", "E005"),
+    ("CAPACITY", _is_count, "a whole number of at least 1", "E005"),
+    ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
+    ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
+    ("MAX_NUMBERS_PER_REQUEST", _is_count, "a whole number of at least 1", "E005"),
+    (
+        "SOURCES",
+        _are_sources,
+        "a dict of collections, each with a source of django_hilo.sources",
+        "E022",
+    ),
+    (
+        "SHARDS",
+        are_shards,
+        "a dict of all shards, aliases of DATABASES, each with its buckets or None, "
+        "and of prefixes of ids, each with a list of shards",
+        "E012",
+    ),
+    (
+        "RAVENDB_DATABASES",
+        _are_names_of_aliases,
+        "a dict of texts, each with an alias of DATABASES",
+        "E010",
+    ),
+    (
+        "RAVENDB_TOKENS",
+        _are_digests,
+        "a list of SHA-256 digests, 64 lower-case hexadecimal digits each: "
+        "hashlib.sha256(token.encode()).hexdigest()",
+        "E011",
+    ),
+    (
+        "LOCK_TIMEOUT",
+        _is_seconds,
+        _SECONDS,
+        "E005",
+    ),
+    (
+        "RETRY_FOR",
+        _is_seconds,
+        _SECONDS,
+        "E005",
+    ),
+]

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.core import checks
+from django.db import connections, models, router
+
+from django_hilo import floors, generator
+from django_hilo.columns import KeyColumn
+from django_hilo.exceptions import TableMissing
+from django_hilo.fields.base import GivesIds
+from django_hilo.fields.checks import check_integer_field
+from django_hilo.freshness import (
+    forget_fresh,
+    is_fresh,
+    is_from_default,
+    leave_to_default,
+)
+from django_hilo.sources.base import Source
+from django_hilo.sources.column import source_of
+from django_hilo.targets import CounterField, home_of, resolve
+
+if TYPE_CHECKING:
+    from django.db.models.expressions import Combinable
+
+    _BigAutoField = models.BigAutoField[int | str | Combinable | None, int]
+else:
+    _BigAutoField = models.BigAutoField
+
+
+class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
+    """A BigAutoField whose number is given before the row is inserted.
+
+    Column, default of the database and migrations are those of a BigAutoField; it may
+    be ``DEFAULT_AUTO_FIELD``. ``source`` is a counter of another system
+    (`django_hilo.sources`). Without one the numbers come, on PostgreSQL, from the
+    column's own sequence; elsewhere from the counter ``collection`` with the empty tag
+    (default: the model's app label and name), over the rows that exist. ``capacity``
+    and ``max_capacity`` bound the ranges.
+    """
+
+    is_integer = True
+    own_options = ("collection", "source", "capacity", "max_capacity")
+    non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
+
+    def __init__(
+        self,
+        *args: Any,
+        collection: str | None = None,
+        source: Source | None = None,
+        capacity: int | None = None,
+        max_capacity: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.collection = collection
+        self.source = source
+        self.capacity = capacity
+        self.max_capacity = max_capacity
+        super().__init__(*args, **kwargs)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        return [*super().check(**kwargs), *check_integer_field(self)]
+
+    @property
+    def collection_name(self) -> str:
+        # Not the plural of the name: as DEFAULT_AUTO_FIELD it meets names twice.
+        if self.collection is not None:
+            return self.collection
+        options = self.model._meta
+        return f"{options.app_label}_{options.model_name}".lstrip("_")
+
+    @property
+    def is_historical(self) -> bool:
+        """Whether the model is one of a migration's."""
+        return self.model.__module__ == "__fake__"
+
+    def counter_of(self, using: str) -> tuple[str, Source]:
+        column = KeyColumn(self.model._meta.db_table, str(self.column))
+        home = home_of(using)
+        return source_of(self.collection_name, column, self.is_historical, using, home)
+
+    def get_pk_value_on_save(self, instance: models.Model) -> Any:
+        if is_from_default(instance) or self._may_be_elsewhere():
+            leave_to_default(instance)
+            return None
+        return super().get_pk_value_on_save(instance)
+
+    def _may_be_elsewhere(self) -> bool:
+        """Whether bulk_create() of a plain manager had to guess the database.
+
+        It does not say which one; the column's default is always that of the right one.
+        MariaDB's would collide with the ranges.
+        """
+        vendors = [
+            connections[alias].vendor
+            for alias in connections
+            if not connections[alias].settings_dict["TEST"].get("MIRROR")
+            and router.allow_migrate_model(alias, self.model)
+        ]
+        return len(vendors) > 1 and "mysql" not in vendors
+
+    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+        """Give numbers to the instances that have none, for one reservation at most.
+
+        In a migration that runs before the tables of django_hilo exist they are left to
+        the column's default.
+        """
+        missing = list(
+            {id(each): each for each in instances if self.is_missing(each)}.values()
+        )
+        if not missing:
+            return
+        target = resolve(self, using)
+        try:
+            if self.__dict__.get("_has_no_counter"):
+                raise TableMissing
+            numbers = generator.next_numbers(target, len(missing))
+        except TableMissing:
+            # A model of a migration lives as long as that: asked once.
+            self._has_no_counter = self.is_historical
+            for instance in missing:
+                leave_to_default(instance)
+            return
+        for instance, number in zip(missing, numbers, strict=True):
+            self.give(instance, number, target.using)
+
+    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        found = self._explicit(instances, using)
+        if found:
+            highest = max(found)
+            floors.check_jump(resolve(self, using), highest, str(highest))
+
+    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        found = self._explicit(instances, using)
+        if found:
+            floors.expect(resolve(self, using), found)
+
+    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
+        """Keep coming ranges over the explicit numbers that were inserted."""
+        found = self._explicit(instances, using)
+        if found:
+            floors.observe(resolve(self, using), found, using)
+        for instance in instances:
+            forget_fresh(instance, self.attname)
+
+    def _explicit(self, instances: Iterable[models.Model], using: str) -> list[int]:
+        """Return the numbers over 0 that are not ours."""
+        found = []
+        for instance in instances:
+            value = instance.__dict__.get(self.attname)
+            # An id that is no number is for the database to refuse.
+            ours = is_fresh(instance, self.attname) or is_from_default(instance)
+            if isinstance(value, int | str) and not ours:
+                number = self._number(value)
+                if number > 0:
+                    found.append(number)
+        return found
+
+    def _number(self, value: int | str) -> int:
+        try:
+            return int(value)
+        except ValueError:
+            return 0

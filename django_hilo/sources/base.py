@@ -1,0 +1,73 @@
+"""Where ranges come from: our own counter, or one that another system owns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db import connections
+
+from django_hilo.connections import is_bound
+from django_hilo.reservation import Reservation
+
+
+class Fault(NamedTuple):
+    """What is wrong with a counter of another system, and what to do.
+
+    ``is_certain`` is False for what may still come, such as a table that a migration
+    has yet to make.
+    """
+
+    message: str
+    remedy: str
+    is_certain: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}"
+
+
+class Source:
+    """What a process draws ranges from; ``using`` is always the alias of a database."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.key[0]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells its numbers from those of others in the pool of a process."""
+        raise NotImplementedError  # pragma: no cover - each kind has its own
+
+    def is_bound(self, using: str) -> bool:
+        """Whether a range reserved now would belong to the caller's transaction."""
+        return is_bound(connections[using])
+
+    def reserve(
+        self, using: str, size: int, *, needed: int = 1, above: int = 0
+    ) -> list[Reservation]:
+        """Reserve ``size`` numbers or more, all over ``above``, and commit.
+
+        They may come in several ranges, in rising order. Near the end of the numbers
+        there may be fewer than ``size``, but not than ``needed``. Raises as
+        `django_hilo.reservation.reserve`.
+        """
+        raise NotImplementedError  # pragma: no cover
+
+    def read_max(self, using: str) -> int:
+        """Return the highest number that anybody may hold; takes no lock."""
+        raise NotImplementedError  # pragma: no cover
+
+    def raise_floor(self, using: str, number: int) -> None:
+        """Keep all coming ranges over a number; the counter never falls."""
+        raise NotImplementedError  # pragma: no cover
+
+    def faults(self, using: str) -> list[Fault]:
+        """Return what the database's catalog says against the source; reads only."""
+        return []
+
+    def give_back(self, using: str, reservation: Reservation, last: int) -> bool:
+        """Give back the numbers over ``last`` of a range; False where they are lost.
+
+        Other systems know of no returns.
+        """
+        return False

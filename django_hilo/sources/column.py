@@ -1,0 +1,198 @@
+"""Where the numbers of an integer key come from, when no source is named for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo import reservation
+from django_hilo.attempts import attempt
+from django_hilo.columns import KeyColumn
+from django_hilo.conf import settings
+from django_hilo.exceptions import SourceMismatch
+from django_hilo.ranges import Range
+from django_hilo.reservation import Reservation
+from django_hilo.sources.base import Fault, Source
+from django_hilo.sources.own import OwnCounter
+from django_hilo.sources.rules import Single
+from django_hilo.sources.storages import Sequence, catalog
+
+logger = logging.getLogger("django_hilo")
+
+Result = TypeVar("Result")
+
+
+class ColumnCounter(OwnCounter):
+    """Our own counter, started over the rows that exist; no tag, for all nodes.
+
+    On SQLite the default of the column goes on over each range, so that rows which
+    others insert by it do not collide. Elsewhere they must not insert by it.
+    """
+
+    def __init__(self, collection: str, column: KeyColumn, rows_on: str) -> None:
+        super().__init__(collection, "")
+        self.column = column
+        self.rows_on = rows_on
+
+    def reserve_one(
+        self,
+        using: str,
+        size: int,
+        *,
+        needed: int = 1,
+        above: int = 0,
+        issuer: str = "",
+    ) -> Reservation:
+        column = self._shared(using)
+        if column is None and not above:
+            # What this process draws later is over what it has drawn.
+            above = self.column.highest(self.rows_on)
+        return reservation.reserve_range(
+            self.collection,
+            size,
+            node_tag="",
+            needed=needed,
+            above=above,
+            issuer=issuer,
+            column=column,
+            using=using,
+        )
+
+    def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
+        returned = super().give_back(using, reserved, last)
+        column = self._shared(using)
+        if returned and column is not None:
+            column.release(using, reserved.range.high, last)
+        return returned
+
+    def _shared(self, using: str) -> KeyColumn | None:
+        is_here = using == self.rows_on
+        return (
+            self.column if is_here and connections[using].vendor == "sqlite" else None
+        )
+
+
+class ColumnSequence(Source):
+    """PostgreSQL: the column's own sequence, many numbers in one statement.
+
+    Rows that others insert by the column's default draw from it too. A sequence that
+    lies under the rows is moved over them by the first draw of a process.
+    ``is_historical`` is True for a model of a migration, whose table may not be
+    committed yet: its numbers are drawn in the migration's own transaction.
+    """
+
+    def __init__(self, column: KeyColumn, is_historical: bool) -> None:
+        self.column = column
+        self.is_historical = is_historical
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return f"{self.column.table}.{self.column.column}", ""
+
+    def is_bound(self, using: str) -> bool:
+        return super().is_bound(using) or (
+            self.is_historical and connections[using].in_atomic_block
+        )
+
+    def reserve(
+        self, using: str, size: int, *, needed: int = 1, above: int = 0
+    ) -> list[Reservation]:
+        above = above or self._rows_over(using)
+        draw = partial(self._draw, size=size, needed=needed, above=above)
+        return [
+            Reservation(self.key[0], "", ids, server_prefix="", ticket="")
+            for ids in self._run(draw, using)
+        ]
+
+    def _rows_over(self, using: str) -> int:
+        highest = self.column.highest(using)
+        following = self.read_max(using) + 1
+        if highest < following:
+            return 0
+        if highest - following > settings.MAX_FLOOR_JUMP:
+            logger.warning(
+                "The row %d of %s on %r is far over its sequence (%d), which goes on "
+                "from there: as with BigAutoField, the two may meet one day.",
+                highest,
+                self.column.table,
+                using,
+                following,
+            )
+            return 0
+        return highest
+
+    def _draw(self, db: str, *, size: int, needed: int, above: int) -> list[Range]:
+        sequence, rule = self._sequence(connections[db])
+        return sequence.draw(db, rule, size, needed, above)
+
+    def read_max(self, using: str) -> int:
+        return self._run(self._read, using)
+
+    def _read(self, db: str) -> int:
+        sequence, rule = self._sequence(connections[db])
+        return rule.highest(sequence.read(db) or 0)
+
+    def raise_floor(self, using: str, number: int) -> None:
+        self._run(partial(self._raise, number=number), using)
+
+    def _raise(self, db: str, *, number: int) -> None:
+        sequence, rule = self._sequence(connections[db])
+        sequence.raise_to(db, rule, rule.stored_over(number))
+
+    def faults(self, using: str) -> list[Fault]:
+        connection = connections[using]
+        table = connection.ops.quote_name(self.column.table)
+        [(exists,)] = catalog.rows_of(
+            connection, "SELECT to_regclass(%s) IS NOT NULL", [table]
+        )
+        if not exists:
+            return []  # it is yet to be migrated
+        try:
+            self._sequence(connection)
+        except SourceMismatch as error:
+            return [Fault(str(error), "")]
+        return []
+
+    def _sequence(self, connection: BaseDatabaseWrapper) -> tuple[Sequence, Single]:
+        table = connection.ops.quote_name(self.column.table)
+        [(name, increment)] = catalog.rows_of(
+            connection,
+            "SELECT name, (SELECT seqincrement FROM pg_catalog.pg_sequence "
+            "WHERE seqrelid = name::regclass) "
+            "FROM (SELECT pg_get_serial_sequence(%s, %s) AS name) AS own",
+            [table, self.column.column],
+        )
+        if name is None or increment < 1:
+            raise SourceMismatch(
+                f"{self.key[0]} on {connection.alias!r} has no rising sequence of its "
+                f"own. Run: ALTER SEQUENCE ... OWNED BY {self.key[0]}; or name the "
+                f"sequence in the field: source=database.Sequence(...)."
+            )
+        return Sequence(name), Single(increment)
+
+    def _run(self, operate: Callable[[str], Result], using: str) -> Result:
+        if self.is_historical and connections[using].in_atomic_block:
+            return operate(using)
+        return attempt(
+            operate,
+            using,
+            f"The sequence of {self.key[0]}",
+            if_missing=f"There is no table {self.column.table!r} on {using!r}.",
+        )
+
+
+def source_of(
+    collection: str, column: KeyColumn, is_historical: bool, rows_on: str, home: str
+) -> tuple[str, Source]:
+    """Return where the numbers of rows on a database come from, and the alias to ask.
+
+    ``home`` holds the counters of that database.
+    """
+    if connections[rows_on].vendor == "postgresql":
+        return rows_on, ColumnSequence(column, is_historical)
+    return home, ColumnCounter(collection, column, rows_on)

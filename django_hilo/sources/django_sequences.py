@@ -1,0 +1,23 @@
+"""Counters of the package django-sequences."""
+
+from __future__ import annotations
+
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.sources import rules
+from django_hilo.sources.foreign import ForeignCounter
+from django_hilo.sources.storages import Row
+
+
+@deconstructible(path="django_hilo.sources.django_sequences.Sequence")
+class Sequence(ForeignCounter):
+    """``get_next_value(name)``; rule F5.
+
+    Its callers keep the row locked until their transaction ends, and we wait for them.
+    Their numbers have gaps then, which is not what that package is for.
+    """
+
+    def __init__(self, name: str, *, max_number: int = MAX_NUMBER) -> None:
+        row = Row("sequences_sequence", "last", key={"name": name}, start=0)
+        super().__init__(row, rules.LastUsed(1, max_number))

@@ -1,0 +1,26 @@
+"""UseHiLo() of EF Core and Npgsql; checked by recorded vectors, not a process."""
+
+from __future__ import annotations
+
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.sources import rules, storages
+from django_hilo.sources.foreign import ForeignCounter
+
+
+@deconstructible(path="django_hilo.sources.efcore.Sequence")
+class Sequence(ForeignCounter):
+    """A sequence whose INCREMENT BY is the model's, 10 by default; rule E1."""
+
+    def __init__(
+        self,
+        name: str = "EntityFrameworkHiLoSequence",
+        increment: int = 10,
+        schema: str | None = None,
+        *,
+        max_number: int = MAX_NUMBER,
+    ) -> None:
+        full = name if schema is None else f"{schema}.{name}"
+        rule = rules.PooledLo(increment, max_number)
+        super().__init__(storages.Sequence(full), rule)

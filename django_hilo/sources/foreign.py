@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from django.db import Error, connections
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.attempts import attempt
+from django_hilo.exceptions import SourceMismatch
+from django_hilo.failures import Failure, classify
+from django_hilo.reservation import Reservation
+from django_hilo.sources.base import Fault, Source
+from django_hilo.sources.rules import Rule
+from django_hilo.sources.storages.base import Storage
+from django_hilo.sources.values import Value
+
+Result = TypeVar("Result")
+
+
+@deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
+class ForeignCounter(Value, Source):
+    """A counter that another system owns: where it is stored, and by which rule.
+
+    The presets of `django_hilo.sources` are such counters; for a system without one,
+    name a storage and a rule. It follows the contract of each of them: a transaction of
+    its own, the row locked and compared, nothing lowered.
+    """
+
+    def __init__(self, storage: Storage, rule: Rule) -> None:
+        self.storage = storage
+        self.rule = rule
+
+    @property
+    def name(self) -> str:
+        return self.storage.name
+
+    @property
+    def key(self) -> tuple[str, str]:
+        # A colon is in no collection.
+        return f"{self.storage!r}: {self.rule!r}", ""
+
+    def reserve(
+        self, using: str, size: int, *, needed: int = 1, above: int = 0
+    ) -> list[Reservation]:
+        if size < max(needed, 1):
+            raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
+        draw = partial(
+            self.storage.draw, rule=self.rule, size=size, needed=needed, above=above
+        )
+        return [
+            Reservation(self.storage.name, "", ids, server_prefix="", ticket="")
+            for ids in self._attempt(draw, using)
+        ]
+
+    def read_max(self, using: str) -> int:
+        stored = self.read(using)
+        return 0 if stored is None else self.rule.highest(stored)
+
+    def read(self, using: str) -> int | None:
+        """Return the number that is stored, None where there is none yet."""
+        return self._attempt(self.storage.read, using)
+
+    def raise_floor(self, using: str, number: int) -> None:
+        stored = self.rule.stored_over(number)
+        raise_it = partial(self.storage.raise_to, rule=self.rule, stored=stored)
+        self._attempt(raise_it, using)
+
+    def faults(self, using: str) -> list[Fault]:
+        return self.storage.faults(using, self.rule)
+
+    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
+        try:
+            return attempt(
+                operate,
+                using,
+                self.storage.name,
+                if_missing=(
+                    f"{self.storage.name} is missing on {using!r}. Let the partner "
+                    f"make its schema, or add it by a migration."
+                ),
+            )
+        except Error as error:
+            # Whatever retrying does not mend, such as a wrong name or a lack of rights.
+            faults = "; ".join(map(str, self._known_faults(using, error)))
+            raise SourceMismatch(
+                f"{self.storage.name} on {using!r}: {str(error).strip()} {faults}"
+            ) from error
+
+    def _known_faults(self, using: str, error: Exception) -> list[Fault]:
+        connection = connections[using]
+        lost = classify(error, connection.vendor) is not Failure.OTHER
+        if lost or connection.in_atomic_block or not connection.is_usable():
+            return []
+        return self.faults(using)

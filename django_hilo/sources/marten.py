@@ -1,0 +1,31 @@
+"""The Hilo sequences of Marten; checked against a function with its behaviour."""
+
+from __future__ import annotations
+
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.sources import rules
+from django_hilo.sources.foreign import ForeignCounter
+from django_hilo.sources.storages import Function, Row
+
+
+@deconstructible(path="django_hilo.sources.marten.HiLo")
+class HiLo(ForeignCounter):
+    """``mt_get_next_hi`` of a document type; rule M1.
+
+    ``name`` is the class's name without namespace, or its SequenceName; ``max_lo`` is
+    MaxLo, 1000 by default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        max_lo: int = 1000,
+        schema: str = "public",
+        *,
+        max_number: int = MAX_NUMBER,
+    ) -> None:
+        row = Row(f"{schema}.mt_hilo", "hi_value", key={"entity_name": name}, start=-1)
+        rule = rules.HiLo(max_lo, 1, 1, max_number)
+        super().__init__(Function(f"{schema}.mt_get_next_hi", name, row), rule)

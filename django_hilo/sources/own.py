@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import logging
+
+from django_hilo import reservation
+from django_hilo.exceptions import RangeNotReturned
+from django_hilo.reservation import Reservation
+from django_hilo.sources.base import Source
+
+logger = logging.getLogger("django_hilo")
+
+
+class OwnCounter(Source):
+    """A `HiLoDocument`: the counter of a collection and a node tag."""
+
+    def __init__(self, collection: str, node_tag: str) -> None:
+        self.collection = collection
+        self.node_tag = node_tag
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.collection.lower(), self.node_tag
+
+    def reserve(
+        self, using: str, size: int, *, needed: int = 1, above: int = 0
+    ) -> list[Reservation]:
+        return [self.reserve_one(using, size, needed=needed, above=above)]
+
+    def reserve_one(
+        self,
+        using: str,
+        size: int,
+        *,
+        needed: int = 1,
+        above: int = 0,
+        issuer: str = "",
+    ) -> Reservation:
+        """Reserve a range that can be returned; ``issuer`` marks its ticket."""
+        return reservation.reserve_range(
+            self.collection,
+            size,
+            node_tag=self.node_tag,
+            needed=needed,
+            above=above,
+            issuer=issuer,
+            using=using,
+        )
+
+    def read_max(self, using: str) -> int:
+        return reservation.read_max(self.collection, using, node_tag=self.node_tag)
+
+    def raise_floor(self, using: str, number: int) -> None:
+        reservation.raise_floor(self.collection, number, using, node_tag=self.node_tag)
+
+    def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
+        try:
+            reservation.return_range(
+                reserved.collection,
+                reserved.range.high,
+                last,
+                reserved.ticket,
+                node_tag=reserved.node_tag,
+                using=using,
+            )
+        except RangeNotReturned as error:
+            logger.debug("%s", error)
+            return False
+        return True

@@ -1,0 +1,222 @@
+"""How a stored number becomes a range of ids; pure arithmetic.
+
+S is the number that the counter holds before a range is taken, or what ``nextval``
+gives. Each system reads it in its own way: the same row by the wrong rule gives ids
+twice. L1, M1 ... name the rules as docs/sources.md lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.exceptions import CounterExhausted
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.ranges import Range
+from django_hilo.sources.values import Value
+
+
+class Rule(Value):
+    """One way to read a stored number; each is the sum of `low_of` and `increment`.
+
+    ``block`` is how many ids one step of the stored number gives, 1 or more.
+    ``max_number`` is the highest id to give: where a partner's type is an ``int``,
+    2147483647, since most systems wrap without an error.
+    """
+
+    # What one block adds to the stored number: INCREMENT BY, for a sequence.
+    increment: int
+
+    def __init__(self, block: int, max_number: int = MAX_NUMBER) -> None:
+        _check_size("block", block)
+        _check_size("max_number", max_number)
+        if max_number > MAX_NUMBER:
+            raise ValueError(f"max_number is 2^63-1 at most, not {max_number}.")
+        self.block = block
+        self.max_number = max_number
+
+    def low_of(self, stored: int) -> int:
+        """Return the lowest id of the block of a stored number, by formula alone."""
+        raise NotImplementedError  # pragma: no cover - each rule has its own
+
+    def ids_of(self, stored: int) -> Range | None:
+        """Return the ids of one block; None where it has none over 0."""
+        low = self.low_of(stored)
+        high = low + self.block - 1
+        return Range(max(low, 1), high) if high >= 1 else None
+
+    def take(self, stored: int, size: int, needed: int = 1) -> tuple[Range, int]:
+        """Return ids of whole blocks, ``size`` or more, and the number to store then.
+
+        Blocks without ids are passed over. Near ``max_number`` there may be fewer ids
+        than ``size``, but not than ``needed``, else `CounterExhausted`.
+        """
+        first = self.ids_of(stored)
+        while first is None:
+            stored += self.increment * max(-self.low_of(stored) // self.block, 1)
+            first = self.ids_of(stored)
+        more = -(-max(size - first.size, 0) // self.block)
+        ids = Range(first.low, first.high + more * self.block)
+        return self.clip(ids, needed), stored + (1 + more) * self.increment
+
+    def clip(self, ids: Range, needed: int = 1) -> Range:
+        """Return the ids up to ``max_number``, or raise `CounterExhausted`."""
+        high = min(ids.high, self.max_number)
+        if high - ids.low + 1 < needed:
+            raise CounterExhausted(
+                f"The next ids are {ids.low} to {ids.high}, and {needed} of them are "
+                f"needed up to {self.max_number} (max_number). Widen the partner's "
+                f"type and column, then raise max_number."
+            )
+        return Range(ids.low, high)
+
+    def ids_between(self, first: int, last: int) -> list[Range]:
+        """Return the ids of the stored numbers first, first + increment, ... last."""
+        while first <= last:
+            ids = self.ids_of(first)
+            if ids is not None:
+                return [Range(ids.low, self.low_of(last) + self.block - 1)]
+            first += self.increment
+        return []
+
+    def highest(self, stored: int) -> int:
+        """Return the highest id that anybody may hold while this number is stored."""
+        return max(self.low_of(stored) - 1, 0)
+
+    def stored_over(self, number: int) -> int:
+        """Return the least stored number from which on all ids are over ``number``."""
+        raise NotImplementedError  # pragma: no cover - each rule has its own
+
+
+@deconstructible(path="django_hilo.sources.rules.HiLo")
+class HiLo(Rule):
+    """The stored number counts blocks: S + shift, times block, plus first.
+
+    L1 (Hibernate's and NHibernate's ``hilo``: shift 0, first 0; id 0 is left out), L2
+    and L3 (Hibernate's enhanced ``hilo``: first 1, shift -1 or 0), M1 (Marten, Polecat:
+    first 1, shift 1), F3 (the textbook, NHiLo: as L1 with block max_lo).
+    """
+
+    increment = 1
+
+    def __init__(
+        self, block: int, shift: int = 0, first: int = 0, max_number: int = MAX_NUMBER
+    ) -> None:
+        super().__init__(block, max_number)
+        self.shift = shift
+        self.first = first
+
+    def low_of(self, stored: int) -> int:
+        return (stored + self.shift) * self.block + self.first
+
+    def stored_over(self, number: int) -> int:
+        return -((self.first - number - 1) // self.block) - self.shift
+
+
+class _Additive(Rule):
+    """The stored number is an id, or next to one."""
+
+    # The lowest id of a block is S plus this.
+    offset: int
+
+    def __init__(self, block: int, max_number: int = MAX_NUMBER) -> None:
+        super().__init__(block, max_number)
+        self.increment = block
+
+    def low_of(self, stored: int) -> int:
+        return stored + self.offset
+
+    def stored_over(self, number: int) -> int:
+        return number + 1 - self.offset
+
+
+@deconstructible(path="django_hilo.sources.rules.PooledLo")
+class PooledLo(_Additive):
+    """The stored number is the lowest id: S to S + block - 1.
+
+    L7 (Hibernate's ``pooled-lo``, NHibernate's), E1 (EF Core, Npgsql), D1 (Doctrine's
+    SequenceGenerator), F1 (Leaf). With block 1, on a row of a table, ranges may have
+    any size.
+    """
+
+    offset = 0
+
+
+class Single(PooledLo):
+    """The stored number is the only id of its step, whatever the increment.
+
+    A column's own sequence, which sites may share by steps: odd here, even there.
+    """
+
+    def __init__(self, increment: int) -> None:
+        super().__init__(1)
+        self.increment = increment
+
+    def ids_between(self, first: int, last: int) -> list[Range]:
+        if self.increment == 1:
+            return super().ids_between(first, last)
+        return [Range(id, id) for id in range(first, last + 1, self.increment)]
+
+
+@deconstructible(path="django_hilo.sources.rules.LastUsed")
+class LastUsed(_Additive):
+    """The stored number is the highest id reserved so far: S + 1 to S + block.
+
+    L6 (Hibernate's ``pooled-lo`` with ``stored_last_used``), D2 (Doctrine's DBAL
+    table), F2 (TinyID), F5 (django-sequences); our own Max. With block 1, ranges may
+    have any size.
+    """
+
+    offset = 1
+
+
+@deconstructible(path="django_hilo.sources.rules.Pooled")
+class Pooled(_Additive):
+    """The stored number is the highest id: S - block + 1 to S; the initial value alone.
+
+    L5 (Hibernate's ``pooled`` since 4.3.11), with ``last_used`` L4: then it is S + 1.
+    ``initial_value`` is the generator's: its block has one id only.
+    """
+
+    def __init__(
+        self,
+        block: int,
+        initial_value: int = 1,
+        last_used: bool = False,
+        max_number: int = MAX_NUMBER,
+    ) -> None:
+        super().__init__(block, max_number)
+        self.initial_value = initial_value
+        self.last_used = last_used
+        self.offset = 2 - block if last_used else 1 - block
+
+    def ids_of(self, stored: int) -> Range | None:
+        high = self.low_of(stored) + self.block - 1
+        if high < 1:
+            return None
+        # A partner takes the rest of such a block for negative, or for used.
+        alone = high == self.initial_value or high < self.block
+        return Range(high if alone else high - self.block + 1, high)
+
+
+@deconstructible(path="django_hilo.sources.rules.PooledBelow")
+class PooledBelow(_Additive):
+    """The stored number is the first id after the block: S - block to S - 1.
+
+    L8 (NHibernate's ``pooled``, Hibernate's before 4.3.11). A block that starts under 1
+    is left out as a whole.
+    """
+
+    def __init__(self, block: int, max_number: int = MAX_NUMBER) -> None:
+        super().__init__(block, max_number)
+        self.offset = -block
+
+    def ids_of(self, stored: int) -> Range | None:
+        low = self.low_of(stored)
+        return Range(low, low + self.block - 1) if low >= 1 else None
+
+
+def _check_size(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import DataError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.deconstruct import deconstructible
+
+from django_hilo.attempts import short_transaction
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    CounterExhausted,
+    SourceMismatch,
+    UnsafeSource,
+)
+from django_hilo.ranges import Range
+from django_hilo.sources.base import Fault
+from django_hilo.sources.rules import Rule
+from django_hilo.sources.storages import catalog
+from django_hilo.sources.storages.base import Storage
+
+_ROUNDS = 100
+
+
+@deconstructible(path="django_hilo.sources.storages.Row")
+class Row(Storage):
+    """A column of one row: read FOR UPDATE, written where it is still what was read.
+
+    The lock is for partners that lock (Hibernate, Doctrine, Leaf), the comparison for
+    those that do not (Marten, Polecat, TinyID). ``key`` names the row by its columns;
+    ``where`` does so in SQL, as NHibernate has it; with neither, the table has one row.
+    ``start`` is the number of a row that is made when it is missing; None: it must be
+    there. ``fixed`` columns must have these values, and a new row gets them. ``also``
+    is SQL that each update sets besides, such as ``version = version + 1``.
+    Names of tables may have a schema: ``billing.hibernate_sequences``.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        column: str,
+        *,
+        key: dict[str, Any] | None = None,
+        where: str | None = None,
+        start: int | None = None,
+        fixed: dict[str, Any] | None = None,
+        also: str | None = None,
+    ) -> None:
+        if key and where:
+            raise ValueError("Name the row by key= or by where=, not by both.")
+        if start is not None and not key:
+            raise ValueError("start= needs key=: else no row could be made.")
+        self.table = table
+        self.column = column
+        self.key = key or {}
+        self.where = where
+        self.start = start
+        self.fixed = fixed or {}
+        self.also = also
+
+    @property
+    def name(self) -> str:
+        which = self.where or ", ".join(f"{k}={v!r}" for k, v in self.key.items())
+        return f"{self.table}.{self.column}" + (f" where {which}" if which else "")
+
+    def draw(
+        self, db: str, rule: Rule, size: int, needed: int, above: int
+    ) -> list[Range]:
+        for _ in range(_ROUNDS):
+            with short_transaction(db) as connection:
+                old = self._lock(connection)
+                stored = max(old, rule.stored_over(above)) if above else old
+                ids, new = rule.take(stored, size, needed)
+                if self._write(connection, old, new):
+                    return [ids]
+        raise ConcurrencyError(
+            f"{self.name} on {db!r} was changed {_ROUNDS} times while its row was "
+            f"locked: its engine has no row locks. Use InnoDB."
+        )
+
+    def read(self, db: str) -> int | None:
+        connection = connections[db]
+        rows = self._select(connection, "")
+        return self._value(rows) if rows else self.start
+
+    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+        for _ in range(_ROUNDS):
+            with short_transaction(db) as connection:
+                old = self._lock(connection)
+                if old >= stored or self._write(connection, old, stored):
+                    return
+        raise ConcurrencyError(f"{self.name} on {db!r} has no row locks. Use InnoDB.")
+
+    def _lock(self, connection: BaseDatabaseWrapper) -> int:
+        lock = ""
+        if connection.features.has_select_for_update:
+            lock = " FOR UPDATE"
+        else:
+            # SQLite fails at once where a transaction reads first and writes then.
+            column = catalog.quoted(connection, self.column)
+            self._execute(connection, f"SET {column} = {column}", [])
+        rows = self._select(connection, lock)
+        if not rows:
+            self._insert(connection)
+            rows = self._select(connection, lock)
+        return self._value(rows)
+
+    def _select(self, connection: BaseDatabaseWrapper, lock: str) -> list[Any]:
+        columns = [self.column, *self.fixed]
+        names = ", ".join(catalog.quoted(connection, column) for column in columns)
+        table = catalog.quoted(connection, self.table)
+        condition, parameters = self._condition(connection)
+        return catalog.rows_of(
+            connection, f"SELECT {names} FROM {table}{condition}{lock}", parameters
+        )
+
+    def _value(self, rows: list[Any]) -> int:
+        if len(rows) != 1:
+            raise SourceMismatch(
+                f"{self.name}: {len(rows) or 'no'} rows, and which one counts cannot "
+                f"be told. Let there be one, with a unique key."
+            )
+        value, *fixed = rows[0]
+        if value is None:
+            raise SourceMismatch(
+                f"{self.name} is NULL. Set it to what the partner's next block needs."
+            )
+        for (column, wanted), found in zip(self.fixed.items(), fixed, strict=True):
+            if found != wanted:
+                raise UnsafeSource(
+                    f"{self.table}.{column} is {found!r}, must be {wanted!r}: with any "
+                    f"other its partners give ids twice. Set it, and stop them first."
+                )
+        return int(value)
+
+    def _insert(self, connection: BaseDatabaseWrapper) -> None:
+        if self.start is None:
+            raise SourceMismatch(
+                f"{self.name} has no row. Let the partner make its schema, or insert "
+                f"the row as it does."
+            )
+        if not catalog.has_unique_key(connection, self.table, set(self.key)):
+            raise SourceMismatch(
+                f"{self.name} has no row, and no unique key forbids that two are made "
+                f"at once. Insert it with {self.start} before any process starts."
+            )
+        row = {**self.key, **self.fixed, self.column: self.start}
+        names = ", ".join(catalog.quoted(connection, column) for column in row)
+        places = ", ".join(["%s"] * len(row))
+        table = catalog.quoted(connection, self.table)
+        with connection.cursor() as cursor:
+            # A duplicate key is tried again: another process made the row.
+            cursor.execute(
+                f"INSERT INTO {table} ({names}) VALUES ({places})",
+                list(row.values()),
+            )
+
+    def _write(self, connection: BaseDatabaseWrapper, old: int, new: int) -> bool:
+        # Where it is not strict, MariaDB would cut a number that is too high.
+        limit = None if connection.vendor == "postgresql" else self._limit(connection)
+        also = f", {self.also}" if self.also else ""
+        column = catalog.quoted(connection, self.column)
+        try:
+            if limit is not None and new > limit:
+                raise DataError(f"The column takes {limit} at most.")
+            changed = self._execute(connection, f"SET {column} = %s{also}", [new], old)
+        except DataError as error:
+            raise CounterExhausted(
+                f"{self.name} would become {new}: {str(error).strip()} Widen it to "
+                f"bigint, and the partner's type with it."
+            ) from error
+        return changed == 1
+
+    def _limit(self, connection: BaseDatabaseWrapper) -> int | None:
+        kinds = catalog.columns_of(connection, self.table)
+        return catalog.limit_of(connection, kinds.get(self.column, ""))
+
+    def _execute(
+        self,
+        connection: BaseDatabaseWrapper,
+        change: str,
+        parameters: list[Any],
+        old: int | None = None,
+    ) -> int:
+        condition, keys = self._condition(connection, old)
+        table = catalog.quoted(connection, self.table)
+        with connection.cursor() as cursor:
+            cursor.execute(f"UPDATE {table} {change}{condition}", [*parameters, *keys])
+            return int(cursor.rowcount)
+
+    def _condition(
+        self, connection: BaseDatabaseWrapper, old: int | None = None
+    ) -> tuple[str, list[Any]]:
+        parts = [f"{catalog.quoted(connection, name)} = %s" for name in self.key]
+        parameters = list(self.key.values())
+        if self.where:
+            # A literal percent sign would be taken for a parameter.
+            parts.append(f"({self.where.replace('%', '%%')})")
+        if old is not None:
+            parts.append(f"{catalog.quoted(connection, self.column)} = %s")
+            parameters.append(old)
+        return (" WHERE " + " AND ".join(parts) if parts else ""), parameters
+
+    def faults(self, db: str, rule: Rule) -> list[Fault]:
+        connection = connections[db]
+        kinds = catalog.columns_of(connection, self.table)
+        if not kinds:
+            return [
+                Fault(
+                    f"There is no table {self.table!r} on {db!r}.",
+                    "Let the partner make its schema, or add it by a migration.",
+                    is_certain=False,
+                )
+            ]
+        missing = [
+            name for name in (self.column, *self.key, *self.fixed) if name not in kinds
+        ]
+        if missing:
+            return [
+                Fault(
+                    f"The table {self.table!r} on {db!r} has no column "
+                    f"{', '.join(missing)}: it has {', '.join(kinds)}.",
+                    "Mend the names in the source; PostgreSQL folds them to lower "
+                    "case where the partner does not quote them.",
+                )
+            ]
+        limit = catalog.limit_of(connection, kinds[self.column])
+        if limit is None:
+            return [
+                Fault(
+                    f"{self.name} on {db!r} is {kinds[self.column]}, no whole number.",
+                    "Name the column that counts.",
+                )
+            ]
+        rows = self._select(connection, "")
+        if not rows:
+            return self._faults_without_row(connection)
+        try:
+            stored = self._value(rows)
+        except (SourceMismatch, UnsafeSource) as error:
+            return [Fault(str(error), "")]
+        return near_limit(self.name, stored, limit, rule)
+
+    def _faults_without_row(self, connection: BaseDatabaseWrapper) -> list[Fault]:
+        if self.start is not None and catalog.has_unique_key(
+            connection, self.table, set(self.key)
+        ):
+            return []
+        number = 0 if self.start is None else self.start
+        return [
+            Fault(
+                f"{self.name} has no row, and it cannot be made safely here.",
+                f"Insert it, with {number} or what the partner starts with, before "
+                f"any process starts.",
+                is_certain=False,
+            )
+        ]
+
+
+def near_limit(name: str, stored: int, limit: int, rule: Rule) -> list[Fault]:
+    """Return a fault where nine tenths of the numbers, or of the ids, are used."""
+    highest = rule.highest(stored)
+    for what, number, most in (
+        ("is", stored, limit),
+        ("has given ids up to", highest, rule.max_number),
+    ):
+        if number > most // 10 * 9:
+            return [
+                Fault(
+                    f"{name} {what} {number}; its type ends at {most}.",
+                    "Widen it to bigint, and the partner's type with it, before it is "
+                    "used up.",
+                    is_certain=number + rule.increment > most,
+                )
+            ]
+    return []
