@@ -155,7 +155,7 @@ class ColumnSequence(Source):
         try:
             self._sequence(connection)
         except SourceMismatch as error:
-            return [Fault(str(error), "")]
+            return [Fault(str(error), "See docs/integer-keys.md.")]
         return []
 
     def _sequence(self, connection: BaseDatabaseWrapper) -> tuple[Sequence, Single]:

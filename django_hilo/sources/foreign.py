@@ -8,7 +8,7 @@ from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.attempts import attempt
-from django_hilo.exceptions import SourceMismatch
+from django_hilo.exceptions import SourceMismatch, TableMissing
 from django_hilo.failures import Failure, classify
 from django_hilo.reservation import Reservation
 from django_hilo.sources.base import Fault, Source
@@ -81,6 +81,8 @@ class ForeignCounter(Value, Source):
                     f"make its schema, or add it by a migration."
                 ),
             )
+        except TableMissing as error:
+            raise SourceMismatch(str(error)) from error
         except Error as error:
             # Whatever retrying does not mend, such as a wrong name or a lack of rights.
             faults = "; ".join(map(str, self._known_faults(using, error)))

@@ -100,7 +100,8 @@ def has_unique_key(
     with connection.cursor() as cursor:
         constraints = connection.introspection.get_constraints(cursor, table)
     return any(
-        constraint["unique"] and set(constraint["columns"]) <= columns
+        (constraint["unique"] or constraint["primary_key"])
+        and set(constraint["columns"]) <= columns
         for constraint in constraints.values()
     )
 

@@ -162,11 +162,11 @@ class Row(Storage):
         column = catalog.quoted(connection, self.column)
         try:
             if limit is not None and new > limit:
-                raise DataError(f"The column takes {limit} at most.")
+                raise DataError(f"the column takes {limit} at most")
             changed = self._execute(connection, f"SET {column} = %s{also}", [new], old)
         except DataError as error:
             raise CounterExhausted(
-                f"{self.name} would become {new}: {str(error).strip()} Widen it to "
+                f"{self.name} would become {new}: {str(error).strip()}. Widen it to "
                 f"bigint, and the partner's type with it."
             ) from error
         return changed == 1
@@ -238,7 +238,7 @@ class Row(Storage):
         try:
             stored = self._value(rows)
         except (SourceMismatch, UnsafeSource) as error:
-            return [Fault(str(error), "")]
+            return [Fault(str(error), "See docs/sources.md.")]
         return near_limit(self.name, stored, limit, rule)
 
     def _faults_without_row(self, connection: BaseDatabaseWrapper) -> list[Fault]:

@@ -15,8 +15,6 @@ from django_hilo.sources.storages import sequence_sql
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.row import near_limit
 
-# Up to here a sequence is moved by drawing from it, which no other process can mistake.
-_DRAWN_AT_MOST = 1_000_000
 _TRIES = 10
 
 
@@ -105,14 +103,7 @@ class Sequence(Storage):
     def raise_to(self, db: str, rule: Rule, stored: int) -> None:
         with short_transaction(db) as connection:
             sql = sequence_sql.of(connection)
-            state = self._state(connection)
-            if state is None or state.next >= stored:
-                return
-            steps = -(-(stored - state.next) // state.increment)
-            if steps <= _DRAWN_AT_MOST:
-                sql.draw(connection, self.sequence, state.increment, steps)
-            else:
-                sql.restart(connection, self.sequence, state.increment, stored)
+            sql.raise_to(connection, self.sequence, stored)
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         connection = connections[db]

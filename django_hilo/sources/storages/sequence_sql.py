@@ -8,6 +8,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.sources.storages.catalog import quoted, rows_of
 
+_DRAWN_AT_MOST = 1_000_000
+
 # Many values in one statement; others may draw in between, so that runs come back.
 _RUNS = (
     "SELECT min(v), max(v) FROM (SELECT v, v - row_number() OVER (ORDER BY v) * {step} "
@@ -53,10 +55,22 @@ class PostgreSQL:
         )
         return last + increment if is_called else last, increment, highest, cycles
 
-    def restart(
-        self, connection: BaseDatabaseWrapper, sequence: str, increment: int, value: int
+    def raise_to(
+        self, connection: BaseDatabaseWrapper, sequence: str, value: int
     ) -> None:
-        """Let the next value be ``value`` where it is lower; the owner alone may."""
+        """Let the next value be ``value`` or more; it never falls.
+
+        By drawing, which no other process can mistake; over a long way by a restart
+        under a lock, which the sequence's owner alone may take.
+        """
+        state = self.state(connection, sequence)
+        if state is None or state[0] >= value:
+            return
+        increment = state[1]
+        steps = -(-(value - state[0]) // increment)
+        if steps <= _DRAWN_AT_MOST:
+            self.draw(connection, sequence, increment, steps)
+            return
         name = quoted(connection, sequence)
         with connection.cursor() as cursor:
             # It changes nothing, but keeps nextval() of all others waiting.
@@ -112,10 +126,13 @@ class MariaDB:
         )
         return following, increment, highest, bool(cycles)
 
-    def restart(
-        self, connection: BaseDatabaseWrapper, sequence: str, increment: int, value: int
+    def raise_to(
+        self, connection: BaseDatabaseWrapper, sequence: str, value: int
     ) -> None:
-        """Let the next value be ``value`` where it is lower; SETVAL never lowers."""
+        """Let the next value be ``value`` or more; SETVAL never lowers.
+
+        What `state` tells is over what the server has yet to give out of its cache.
+        """
         rows_of(
             connection,
             f"SELECT SETVAL({quoted(connection, sequence)}, %s, 0)",
