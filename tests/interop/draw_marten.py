@@ -1,0 +1,42 @@
+"""Takes numbers from mt_get_next_hi() as Marten does; it speaks as mixing.py says."""
+
+from __future__ import annotations
+
+import sys
+
+import psycopg
+
+from tests.interop.pace import draw
+
+MAX_ATTEMPTS = 30  # MaxAdvanceToNextHiAttempts
+
+connection = psycopg.connect(autocommit=True)
+left: list[int] = []
+
+
+def number(i: int) -> int:
+    if not left:
+        hi = advance()
+        left[:] = range((hi + 1) * max_lo, hi * max_lo, -1)
+    return left.pop()
+
+
+def advance() -> int:
+    for _ in range(MAX_ATTEMPTS):
+        row = connection.execute("SELECT mt_get_next_hi(%s)", [entity]).fetchone()
+        assert row
+        if row[0] >= 0:
+            return int(row[0])
+    raise RuntimeError(f"No hi after {MAX_ATTEMPTS} attempts.")
+
+
+for line in sys.stdin:
+    task, *words = line.split()
+    try:
+        if task == "open":
+            entity, max_lo = words[0], int(words[1].removeprefix("max_lo="))
+        else:
+            draw(number, *words)
+        print("done", flush=True)
+    except Exception as error:
+        print("error", repr(error).replace("\n", " "), flush=True)
