@@ -91,6 +91,10 @@ class ColumnSequence(Source):
         self.is_historical = is_historical
 
     @property
+    def name(self) -> str:
+        return f"the sequence of {self.key[0]}"
+
+    @property
     def key(self) -> tuple[str, str]:
         return f"{self.column.table}.{self.column.column}", ""
 
@@ -181,7 +185,7 @@ class ColumnSequence(Source):
         return attempt(
             operate,
             using,
-            f"The sequence of {self.key[0]}",
+            self.name,
             if_missing=f"There is no table {self.column.table!r} on {using!r}.",
         )
 

@@ -4,6 +4,7 @@ import logging
 
 from django_hilo import reservation
 from django_hilo.exceptions import RangeNotReturned
+from django_hilo.models import HiLoDocument
 from django_hilo.reservation import Reservation
 from django_hilo.sources.base import Source
 
@@ -16,6 +17,10 @@ class OwnCounter(Source):
     def __init__(self, collection: str, node_tag: str) -> None:
         self.collection = collection
         self.node_tag = node_tag
+
+    @property
+    def name(self) -> str:
+        return f"HiLoDocument {HiLoDocument.key(self.collection, self.node_tag)!r}"
 
     @property
     def key(self) -> tuple[str, str]:

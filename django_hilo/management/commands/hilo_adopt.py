@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error, connections
+from django.utils.module_loading import import_string
+
+from django_hilo.adoption import plan
+from django_hilo.columns import KeyColumn
+from django_hilo.exceptions import HiLoError
+from django_hilo.sources.base import Source
+
+
+class Command(BaseCommand):
+    help = (
+        "Raises our own counter over that of another system, over the ids in the "
+        "model's table, and over the keys of --table; with --back raises the other "
+        "system's counter. Never lowers one. Try --dry-run first; then stop all that "
+        "draw from either counter, run it, and start only those that use the new one."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "target", help="A collection, or a model such as shop.Order."
+        )
+        parser.add_argument(
+            "--source",
+            type=_source,
+            metavar="PATH",
+            help="Where the other counter is declared, such as shop.sources.ORDERS. "
+            "Default: the source of the field, or of HILO['SOURCES'].",
+        )
+        parser.add_argument(
+            "--table",
+            type=_column,
+            metavar="TABLE.COLUMN",
+            help="A table whose integer keys the counter must be over, too.",
+        )
+        parser.add_argument(
+            "--back",
+            action="store_true",
+            help="Raise the other system's counter over our own.",
+        )
+        parser.add_argument(
+            "--database",
+            choices=tuple(connections),
+            help="The database of the rows. Default: where the routers write them.",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Only say what would be raised."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            move = plan(
+                options["target"],
+                options["database"],
+                source=options["source"],
+                table=options["table"],
+                back=options["back"],
+            )
+            for finding in move.found:
+                self.stdout.write(f"{finding.name}: up to {finding.number}")
+            self.stdout.write(f"{move.to.name}: up to {move.before}")
+            if not move.is_needed:
+                self.stdout.write("It is over all of these; nothing is to be done.")
+            elif options["dry_run"]:
+                self.stdout.write(f"It would be raised to {move.number}.")
+            else:
+                move.make()
+                after = move.to.source.read_max(move.to.using)
+                self.stdout.write(self.style.SUCCESS(f"It was raised to {after}."))
+        except (HiLoError, LookupError, Error) as error:
+            raise CommandError(str(error).strip()) from error
+
+
+def _source(path: str) -> Source:
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise ArgumentTypeError(f"{path!r} cannot be imported: {error}") from error
+    if not isinstance(found, Source):
+        raise ArgumentTypeError(f"{path!r} is {found!r}, no source of django_hilo.")
+    return found
+
+
+def _column(text: str) -> KeyColumn:
+    table, _, column = text.rpartition(".")
+    if not table or not column:
+        raise ArgumentTypeError(f"{text!r} is not as TABLE.COLUMN.")
+    return KeyColumn(table, column)

@@ -1,0 +1,190 @@
+"""hilo_adopt: counters move between other systems and us, and never fall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from django_hilo.generator import next_number
+from django_hilo.models import HiLoDocument
+from django_hilo.ranges import HiLoKeyGenerator
+from django_hilo.sources import ForeignCounter, OwnCounter, Row, hibernate, rules
+from tests.numbers.models import Item
+from tests.records.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROW = Row("partner_counters", "value", key={"name": "orders"}, start=0)
+PARTNER = ForeignCounter(ROW, rules.HiLo(10))
+
+
+@pytest.fixture(autouse=True)
+def partner() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE partner_counters "
+            "(name varchar(50) NOT NULL PRIMARY KEY, value bigint)"
+        )
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE partner_counters")
+
+
+@pytest.fixture
+def shared(settings) -> None:
+    settings.HILO = {**settings.HILO, "SOURCES": {"Orders": PARTNER}}
+
+
+def stored() -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT value FROM partner_counters")
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def adopt(*arguments: str) -> str:
+    output = StringIO()
+    call_command("hilo_adopt", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def own_max() -> int:
+    row = HiLoDocument.objects.filter(pk="orders/A").first()
+    return row.max if row else 0
+
+
+def test_there_and_back(settings, shared, new_process):
+    given = [Order.objects.create().pk for _ in range(45)]
+    assert given[-1] == "orders/45"
+    assert stored() == 11  # 4 blocks for 32 ids, 7 for twice as many
+    text = adopt("orders", "--dry-run")
+    assert "where name='orders' on 'default': up to 109" in text
+    assert "It would be raised to 109." in text
+    assert own_max() == 0
+    assert "It was raised to 109." in adopt("orders")
+    assert own_max() == 109
+    settings.HILO = {"NODE_TAG": "A"}
+    new_process()
+    assert Order.objects.create().pk == "orders/110-A"
+    assert "nothing is to be done" in adopt("orders")
+
+    settings.HILO = {"NODE_TAG": "A", "SOURCES": {"orders": PARTNER}}
+    assert "It was raised to 149." in adopt("orders", "--back")
+    assert stored() == 15
+    assert "nothing is to be done" in adopt("orders", "--back")
+    new_process()
+    assert Order.objects.create().pk == "orders/150"
+
+
+def test_the_highest_id_counts_where_the_counter_fell_back(shared):
+    Order.objects.create(id="orders/700")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE partner_counters SET value = 3")
+    text = adopt("records.Order")
+    assert "records.Order on 'default': up to 700" in text
+    assert own_max() == 700
+
+
+def test_nothing_falls(shared):
+    HiLoDocument.objects.create(collection="orders", node_tag="A", max=5000)
+    PARTNER.raise_floor("default", 100)
+    assert "nothing is to be done" in adopt("orders")
+    assert own_max() == 5000
+    adopt("orders", "--back")
+    assert PARTNER.read_max("default") >= 5000
+    PARTNER.raise_floor("default", 90_000)
+    before = stored()
+    assert "nothing is to be done" in adopt("orders", "--back")
+    assert stored() == before
+
+
+def test_a_row_that_is_missing_is_made(shared):
+    HiLoDocument.objects.create(collection="orders", node_tag="A", max=41)
+    assert stored() is None
+    adopt("orders", "--back")
+    assert stored() == 5
+
+
+def test_the_keys_of_another_table(new_process):
+    number = next_number(Item) + 200
+    Item.objects.create(pk=number)
+    text = adopt("orders", "--table", "numbers_item.id")
+    assert f"numbers_item.id on 'default': up to {number}" in text
+    assert own_max() == number
+    assert Order.objects.create().pk == f"orders/{number + 1}-A"
+
+
+def test_an_integer_key(settings, new_process):
+    PARTNER.raise_floor("default", next_number(Item) + 1000)
+    settings.HILO = {"SOURCES": {"numbers_item": PARTNER}}
+    keys = [Item.objects.create().pk for _ in range(5)]
+    settings.HILO = {}
+    new_process()
+    assert "It was raised to" in adopt(
+        "numbers.Item", "--source", f"{__name__}.PARTNER"
+    )
+    assert Item.objects.create().pk > PARTNER.read_max("default") >= max(keys)
+
+
+def test_a_source_by_its_path():
+    assert "It was raised to 0" not in adopt(
+        "orders", "--source", f"{__name__}.PARTNER"
+    )
+    PARTNER.raise_floor("default", 55)
+    adopt("letters-of-old", "--source", f"{__name__}.PARTNER")
+    assert HiLoDocument.objects.get(collection="letters-of-old").max == 59
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["orders", "--source", "no.such"], "cannot be imported"),
+        (["orders", "--source", "tests.test_adopt.ROW"], "no source"),
+        (["orders", "--table", "numbers"], "TABLE.COLUMN"),
+        (["orders", "--table", "no_such.id"], "no_such"),
+        (["orders", "--back"], "HILO['SOURCES']"),
+        (["or/ders"], "or/ders"),
+        (["unknown"], "nothing to start over"),
+        (["shop.Nothing"], "shop"),
+    ],
+)
+def test_mistakes_are_told(arguments, said):
+    with pytest.raises(CommandError) as error:
+        adopt(*arguments)
+    assert said in str(error.value)
+
+
+def scripts_generator(kind: str) -> Callable[[], int]:
+    source = OwnCounter("tickets", "A") if kind == "own" else PARTNER
+    return HiLoKeyGenerator.over(source, size=5).generate_key
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("own", [*range(1, 6), *range(6, 13)]), ("foreign", [*range(1, 13)])],
+)
+def test_keys_for_scripts(kind, expected):
+    generate = scripts_generator(kind)
+    assert [generate() for _ in range(12)] == expected
+
+
+def test_two_scripts_take_blocks_in_turn():
+    one = HiLoKeyGenerator.over(hibernate_row())
+    two = HiLoKeyGenerator.over(hibernate_row())
+    keys = [each.generate_key() for _ in range(25) for each in (one, two)]
+    assert len(set(keys)) == 50
+    assert keys[:4] == [1, 10, 2, 11]
+
+
+def hibernate_row() -> ForeignCounter:
+    return ForeignCounter(ROW, hibernate.HiLo(9).rule)
+
+
+@pytest.mark.parametrize("size", [0, -1, True, "5"])
+def test_a_size_that_is_none(size):
+    with pytest.raises(ValueError, match="size must be"):
+        HiLoKeyGenerator.over(PARTNER, size=size)
