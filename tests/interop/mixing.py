@@ -50,6 +50,8 @@ def environment() -> dict[str, str]:
         "PGUSER": server["USER"],
         "PGPASSWORD": server["PASSWORD"],
         "PGDATABASE": str(server["NAME"]),
+        # An error, not a hang, for who waits for a transaction of the test.
+        "PGOPTIONS": "-c lock_timeout=20s",
     }
 
 

@@ -68,8 +68,9 @@ public class Draw {
             .addXML(String.format(MAPPING, words[1], parameters))
             .setProperty("hibernate.dialect", PostgreSQLDialect.class.getName())
             .setProperty("hibernate.connection.url", String.format(
-                "jdbc:postgresql://%s:%s/%s",
-                System.getenv("PGHOST"), System.getenv("PGPORT"), System.getenv("PGDATABASE")))
+                "jdbc:postgresql://%s:%s/%s?options=%s",
+                System.getenv("PGHOST"), System.getenv("PGPORT"), System.getenv("PGDATABASE"),
+                System.getenv("PGOPTIONS").replace(" ", "%20")))
             .setProperty("hibernate.connection.username", System.getenv("PGUSER"))
             .setProperty("hibernate.connection.password", System.getenv("PGPASSWORD"));
         factory = configuration.buildSessionFactory();
