@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core import checks
 from django.db import connections, router
 
@@ -16,7 +16,7 @@ from django_hilo.connections import database_key
 from django_hilo.models import ServerPrefix
 from django_hilo.sharding.checks import are_shards
 from django_hilo.tables import aliases
-from django_hilo.targets import CounterField, home_of
+from django_hilo.targets import CounterField, counter_fields, home_of
 
 
 def check_homes(
@@ -31,7 +31,8 @@ def check_homes(
         return []  # check_settings tells
     found: list[checks.CheckMessage] = []
     by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
-    for alias in _aliases_with_ids():
+    texts = set(_aliases_of(_text_fields()))
+    for alias in _aliases_of(counter_fields()):
         home = home_of(alias)
         if home != alias and connections[home].vendor == "sqlite":
             found.append(
@@ -42,7 +43,8 @@ def check_homes(
                     "E006",
                 )
             )
-        by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
+        if alias in texts:
+            by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
     for tag, homes in by_tag.items():
         if len(homes) > 1:
             found.append(
@@ -67,7 +69,7 @@ def check_hidden_tags(
     if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
         return []
     prefixes = {}
-    homes = {home_of(alias) for alias in _aliases_with_ids()}
+    homes = {home_of(alias) for alias in _aliases_of(_text_fields())}
     for home in homes.intersection(databases or ()):
         tables = connections[home].introspection.table_names()
         if ServerPrefix._meta.db_table in tables:
@@ -86,14 +88,16 @@ def check_hidden_tags(
     ]
 
 
-def _aliases_with_ids() -> list[str]:
-    with_ids = [
-        model
-        for model in apps.get_models()
-        if any(isinstance(field, CounterField) for field in model._meta.local_fields)
-    ]
+def _aliases_of(fields: Iterable[CounterField]) -> list[str]:
+    """Return the databases whose tables have one of the fields."""
+    models = [field.model for field in fields]
     return [
         alias
         for alias in aliases()
-        if any(router.allow_migrate_model(alias, model) for model in with_ids)
+        if any(router.allow_migrate_model(alias, model) for model in models)
     ]
+
+
+def _text_fields() -> list[CounterField]:
+    # Integers show no tag: each table counts for itself.
+    return [field for field in counter_fields() if not field.is_integer]

@@ -21,6 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_hilo.exceptions import (
     ConcurrencyError,
     CounterExhausted,
+    RangeNotLent,
     ReservationTimeout,
 )
 from django_hilo.ravendb.access import TAKE_IDS, check_access
@@ -119,7 +120,7 @@ def _refusal(error: Exception, route: str) -> Refusal:
         logger.warning("RavenDB's %s failed: %s", route, error)
         told = "The database is busy or away; try again."
         return Refusal(503, "System.TimeoutException", told)
-    if isinstance(error, CounterExhausted):
+    if isinstance(error, CounterExhausted | RangeNotLent):
         logger.warning("RavenDB's %s failed: %s", route, error)
         return Refusal(400, "System.InvalidOperationException", str(error))
     logger.exception("RavenDB's %s failed", route)

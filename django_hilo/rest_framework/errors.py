@@ -22,6 +22,7 @@ from django_hilo.exceptions import (
     CounterExhausted,
     CounterNotLowered,
     HiLoError,
+    RangeNotLent,
     RangeNotReturned,
     ReservationTimeout,
 )
@@ -64,6 +65,7 @@ class Busy(Unavailable):
 _ABOUT_THE_COUNTER: dict[type[Exception], type[APIException]] = {
     CounterExhausted: Conflict,
     CounterNotLowered: Conflict,
+    RangeNotLent: Conflict,
     RangeNotReturned: NotReturned,
 }
 _BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
