@@ -184,6 +184,10 @@ def test_a_max_lo_under_1_means_the_stored_numbers_themselves(max_lo):
     assert rule.take(5, 3) == (Range(5, 7), 8)
 
 
+def ceil(number: int, divisor: int) -> int:
+    return -(-number // divisor)
+
+
 # Max from S, and S from a floor f.
 CONVERTED: list[Any] = [
     ("L1", rules.HiLo, lambda S, B: S * B - 1, lambda f, B: ceil(f + 1, B)),
@@ -216,10 +220,6 @@ CONVERTED: list[Any] = [
         lambda f, B: ceil(f, B) - 1,
     ),
 ]
-
-
-def ceil(number: int, divisor: int) -> int:
-    return -(-number // divisor)
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 10, 50])
