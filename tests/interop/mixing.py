@@ -34,7 +34,7 @@ only_on_postgres = pytest.mark.skipif(
 )
 
 EACH = 3400  # by 6 processes: 20,400 numbers, in 2,040 blocks of 10
-SECONDS = 4.0
+SECONDS = 3.0
 # At random it would be some 700; a busy machine has fewer.
 FEWEST_TURNS = 100
 
