@@ -57,6 +57,13 @@ class Source:
         """Return the highest number that anybody may hold; takes no lock."""
         raise NotImplementedError  # pragma: no cover
 
+    def row_floor(self, using: str) -> int:
+        """Return what rows set as a floor that the counter may not know of, or 0.
+
+        The first range of a process starts over it.
+        """
+        return 0
+
     def raise_floor(self, using: str, number: int) -> None:
         """Keep all coming ranges over a number; the counter never falls."""
         raise NotImplementedError  # pragma: no cover

@@ -48,10 +48,6 @@ class ColumnCounter(OwnCounter):
         above: int = 0,
         issuer: str = "",
     ) -> Reservation:
-        column = self._shared(using)
-        if column is None and not above:
-            # What this process draws later is over what it has drawn.
-            above = self.column.highest(self.rows_on)
         return reservation.reserve_range(
             self.collection,
             size,
@@ -59,9 +55,13 @@ class ColumnCounter(OwnCounter):
             needed=needed,
             above=above,
             issuer=issuer,
-            column=column,
+            column=self._shared(using),
             using=using,
         )
+
+    def row_floor(self, using: str) -> int:
+        # Where they share a file each range is kept over the rows.
+        return 0 if self._shared(using) else self.column.highest(self.rows_on)
 
     def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
         returned = super().give_back(using, reserved, last)
@@ -106,14 +106,13 @@ class ColumnSequence(Source):
     def reserve(
         self, using: str, size: int, *, needed: int = 1, above: int = 0
     ) -> list[Reservation]:
-        above = above or self._rows_over(using)
         draw = partial(self._draw, size=size, needed=needed, above=above)
         return [
             Reservation(self.key[0], "", ids, server_prefix="", ticket="")
             for ids in self._run(draw, using)
         ]
 
-    def _rows_over(self, using: str) -> int:
+    def row_floor(self, using: str) -> int:
         highest = self.column.highest(using)
         following = self.read_max(using) + 1
         if highest < following:

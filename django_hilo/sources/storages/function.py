@@ -13,6 +13,8 @@ from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.row import Row
 
 _TRIES = 100
+# Blocks in a range that nobody asked to be longer: each is a request.
+_BLOCKS = 100
 
 
 @deconstructible(path="django_hilo.sources.storages.Function")
@@ -42,9 +44,11 @@ class Function(Storage):
         if above:
             self.row.raise_to(db, rule, rule.stored_over(above))
         found: list[Range] = []
-        while sum(ids.size for ids in found) < size:
+        count = 0
+        while count < needed or (count < size and len(found) < _BLOCKS):
             ids, _ = rule.take(self._call(db) - self.returns, 1)
             found.append(ids)
+            count += ids.size
         return found
 
     def _call(self, db: str) -> int:

@@ -52,10 +52,10 @@ class Row(Storage):
             raise ValueError("start= needs key=: else no row could be made.")
         self.table = table
         self.column = column
-        self.key = key or {}
+        self.key = dict(sorted((key or {}).items()))
         self.where = where
         self.start = start
-        self.fixed = fixed or {}
+        self.fixed = dict(sorted((fixed or {}).items()))
         self.also = also
 
     @property
@@ -64,6 +64,17 @@ class Row(Storage):
         return f"{self.table}.{self.column}" + (f" where {which}" if which else "")
 
     def draw(
+        self, db: str, rule: Rule, size: int, needed: int, above: int
+    ) -> list[Range]:
+        try:
+            return self._draw(db, rule, size, needed, above)
+        except CounterExhausted:
+            if size == needed:
+                raise
+        # Fewer may fit under the end of the column's type.
+        return self._draw(db, rule, needed, needed, above)
+
+    def _draw(
         self, db: str, rule: Rule, size: int, needed: int, above: int
     ) -> list[Range]:
         for _ in range(_ROUNDS):
@@ -239,7 +250,8 @@ class Row(Storage):
             stored = self._value(rows)
         except (SourceMismatch, UnsafeSource) as error:
             return [Fault(str(error), "See docs/sources.md.")]
-        return near_limit(self.name, stored, limit, rule)
+        fault = near_limit(self.name, stored, limit, rule)
+        return [] if fault is None else [fault]
 
     def _faults_without_row(self, connection: BaseDatabaseWrapper) -> list[Fault]:
         if self.start is not None and catalog.has_unique_key(
@@ -257,7 +269,7 @@ class Row(Storage):
         ]
 
 
-def near_limit(name: str, stored: int, limit: int, rule: Rule) -> list[Fault]:
+def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
     """Return a fault where nine tenths of the numbers, or of the ids, are used."""
     highest = rule.highest(stored)
     for what, number, most in (
@@ -265,12 +277,10 @@ def near_limit(name: str, stored: int, limit: int, rule: Rule) -> list[Fault]:
         ("has given ids up to", highest, rule.max_number),
     ):
         if number > most // 10 * 9:
-            return [
-                Fault(
-                    f"{name} {what} {number}; its type ends at {most}.",
-                    "Widen it to bigint, and the partner's type with it, before it is "
-                    "used up.",
-                    is_certain=number + rule.increment > most,
-                )
-            ]
-    return []
+            return Fault(
+                f"{name} {what} {number}; its type ends at {most}.",
+                "Widen it to bigint, and the partner's type with it, before it is used "
+                "up.",
+                is_certain=number + rule.increment > most,
+            )
+    return None

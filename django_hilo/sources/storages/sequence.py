@@ -32,7 +32,8 @@ class Sequence(Storage):
     """A sequence of the database, PostgreSQL's or MariaDB's.
 
     Its INCREMENT BY must be what the rule adds for a block: this is looked up together
-    with each draw, so that a sequence that somebody altered gives nothing.
+    with each draw, so that a sequence that somebody altered gives nothing; nor does one
+    that starts anew at its end.
     """
 
     def __init__(self, sequence: str) -> None:
@@ -53,10 +54,13 @@ class Sequence(Storage):
                         found += _over(above, ids, rule)
             if _count(found) >= needed:
                 return found
-            if not found and above:
+            if found:
+                size = needed + rule.block
+            elif above:
                 # It fell back under what this process has seen.
                 self.raise_to(db, rule, rule.stored_over(above))
-            size = needed + rule.block
+                # PostgreSQL's CACHE: what this session took before comes first.
+                size *= 2
         raise SourceMismatch(
             f"{self.name} on {db!r} gave fewer than {needed} ids over {above} in "
             f"{_TRIES} tries. Look at where it stands."
@@ -67,7 +71,7 @@ class Sequence(Storage):
     ) -> list[tuple[int, int]]:
         """Return the first and last values of runs without a gap."""
         count = -(-size // rule.block)
-        sql = sequence_sql.of(connection)
+        sql = self._sql(connection)
         try:
             found = sql.draw(connection, self.sequence, rule.increment, count)
         except (DataError, Error) as error:
@@ -79,22 +83,51 @@ class Sequence(Storage):
                 ) from error
             raise
         if not found:
-            raise SourceMismatch(str(self._mismatch(connection, rule)))
+            raise SourceMismatch(str(self._fault(connection, rule)))
         return found
 
-    def _mismatch(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault:
+    def _fault(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
+        """Return why the sequence gives nothing, or soon will give nothing."""
         state = self._state(connection)
-        found = "unknown" if state is None else state.increment
-        return Fault(
-            f"{self.name} on {connection.alias!r} has INCREMENT BY {found}, and the "
-            f"source says {rule.increment}: ids would be given twice.",
-            "Set the size of the source to the partner's. Never alter the increment "
-            "while a partner runs.",
-        )
+        if state is None:
+            return Fault(
+                f"There is no sequence {self.sequence!r} on {connection.alias!r}.",
+                "Let the partner make its schema, or create it by a migration.",
+                is_certain=False,
+            )
+        if state.increment != rule.increment:
+            return Fault(
+                f"{self.name} on {connection.alias!r} has INCREMENT BY "
+                f"{state.increment}, and the source says {rule.increment}: ids would "
+                f"be given twice.",
+                "Set the size of the source to the partner's. Never alter the "
+                "increment while a partner runs.",
+            )
+        if state.cycles:
+            return Fault(
+                f"{self.name} on {connection.alias!r} starts anew at its end (CYCLE): "
+                f"ids would be given twice.",
+                "ALTER SEQUENCE ... NO CYCLE.",
+            )
+        return near_limit(self.name, state.next, state.highest, rule)
 
     def _state(self, connection: BaseDatabaseWrapper) -> State | None:
-        found = sequence_sql.of(connection).state(connection, self.sequence)
+        found = self._sql(connection).state(connection, self.sequence)
         return None if found is None else State(*found)
+
+    def _sql(
+        self, connection: BaseDatabaseWrapper
+    ) -> sequence_sql.PostgreSQL | sequence_sql.MariaDB:
+        if not sequence_sql.exist_on(connection):
+            raise SourceMismatch(str(self._no_sequences(connection)))
+        return sequence_sql.of(connection)
+
+    def _no_sequences(self, connection: BaseDatabaseWrapper) -> Fault:
+        return Fault(
+            f"{connection.display_name} has no sequences, and {self.name} on "
+            f"{connection.alias!r} would be one.",
+            "Use a source that is a row of a table.",
+        )
 
     def read(self, db: str) -> int | None:
         state = self._state(connections[db])
@@ -102,38 +135,14 @@ class Sequence(Storage):
 
     def raise_to(self, db: str, rule: Rule, stored: int) -> None:
         with short_transaction(db) as connection:
-            sql = sequence_sql.of(connection)
-            sql.raise_to(connection, self.sequence, stored)
+            self._sql(connection).raise_to(connection, self.sequence, stored)
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         connection = connections[db]
         if not sequence_sql.exist_on(connection):
-            return [
-                Fault(
-                    f"{connection.display_name} has no sequences, and the source on "
-                    f"{db!r} is one.",
-                    "Use a source that is a row of a table.",
-                )
-            ]
-        state = self._state(connection)
-        if state is None:
-            return [
-                Fault(
-                    f"There is no sequence {self.sequence!r} on {db!r}.",
-                    "Let the partner make its schema, or create it by a migration.",
-                    is_certain=False,
-                )
-            ]
-        if state.increment != rule.increment:
-            return [self._mismatch(connection, rule)]
-        if state.cycles:
-            return [
-                Fault(
-                    f"{self.name} on {db!r} starts anew at its end (CYCLE).",
-                    "ALTER SEQUENCE ... NO CYCLE.",
-                )
-            ]
-        return near_limit(self.name, state.next, state.highest, rule)
+            return [self._no_sequences(connection)]
+        fault = self._fault(connection, rule)
+        return [] if fault is None else [fault]
 
 
 def _over(above: int, ids: Range, rule: Rule) -> list[Range]:

@@ -23,14 +23,14 @@ class PostgreSQL:
     def draw(
         self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
     ) -> list[tuple[int, int]]:
-        """Draw ``count`` values; nothing where the increment is another."""
+        """Draw ``count`` values; none with another increment, or with CYCLE."""
         runs = _RUNS.format(step=int(increment))
         return _pairs(
             rows_of(
                 connection,
                 "WITH drawn AS MATERIALIZED (SELECT nextval(seqrelid::regclass) AS v "
                 "FROM pg_catalog.pg_sequence, generate_series(1, %s) WHERE seqrelid = "
-                f"%s::regclass AND seqincrement = %s) {runs}",
+                f"%s::regclass AND seqincrement = %s AND NOT seqcycle) {runs}",
                 [count, quoted(connection, sequence), increment],
             )
         )
@@ -92,17 +92,19 @@ class MariaDB:
     def draw(
         self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
     ) -> list[tuple[int, int]]:
-        """Draw ``count`` values; nothing where the increment is another."""
+        """Draw ``count`` values; none with another increment, or with CYCLE."""
         state = self.state(connection, sequence)
-        if state is not None and state[1] != increment:
+        if state is not None and (state[1] != increment or state[3]):
             return []
         name = quoted(connection, sequence)
         runs = _RUNS.format(step=int(increment))
+        # LIMIT keeps NEXTVAL() from being merged into both places that name its value:
+        # each would draw its own.
         return _pairs(
             rows_of(
                 connection,
                 f"WITH drawn AS (SELECT NEXTVAL({name}) AS v "
-                f"FROM seq_1_to_{int(count)}) {runs}",
+                f"FROM seq_1_to_{int(count)} LIMIT {int(count)}) {runs}",
             )
         )
 
