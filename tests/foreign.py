@@ -71,7 +71,7 @@ def make() -> Iterator[Make]:
 
     yield run
     for kind, name in reversed(made):
-        execute(f"DROP {kind} {name}{' CASCADE' if kind == 'SCHEMA' else ''}")
+        execute(f"DROP {kind} IF EXISTS {name}")
 
 
 def execute(sql: str, *parameters: Any, using: str = "default") -> list[Any]:

@@ -93,6 +93,9 @@ class ForeignCounter(Value, Source):
     def _known_faults(self, using: str, error: Exception) -> list[Fault]:
         connection = connections[using]
         lost = classify(error, connection.vendor) is not Failure.OTHER
-        if lost or connection.in_atomic_block or not connection.is_usable():
+        if lost or connection.in_atomic_block:
             return []
-        return self.faults(using)
+        try:
+            return self.faults(using)
+        except Error:
+            return []  # what failed is told as it is
