@@ -39,7 +39,7 @@ browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1:
 	  $(BIN)/python -m pytest -q --ds=tests.browser.with_unfold.settings tests/browser/with_unfold
 
 .PHONY: interop
-interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's own clients draw ids, and fuzz the REST API.
+interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's clients, Hibernate and Doctrine draw ids beside Django; fuzz the REST API.
 	tests/on_each_database.sh $(BIN)/python -m pytest -q tests/interop
 
 tests/interop/node_modules: tests/interop/package.json

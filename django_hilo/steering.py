@@ -46,9 +46,11 @@ def target_of(document: HiLoDocument) -> Target:
 
 def id_at(document: HiLoDocument, number: int) -> str:
     """Return the id that a number of a counter would give now, without an anchor."""
+    target = target_of(document)
+    if target.is_integer:
+        return str(number)
     prefixes = ServerPrefix.objects.using(database_of(document))
     row = prefixes.filter(node_tag=document.node_tag).first()
-    target = target_of(document)
     start = id_start(target.collection, settings.SEPARATOR, row.prefix if row else "")
     end = id_end(document.node_tag if settings.SHOW_NODE_TAG else "")
     return f"{start}{str(number).zfill(target.width)}{end}"

@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import Error, connections, models, router, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    connections,
+    models,
+    router,
+    transaction,
+)
 from django.db.models import Max
 
 from django_hilo.conf import settings
@@ -15,11 +22,14 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.models import HiLoDocument
+from django_hilo.sources.base import Source
+from django_hilo.sources.own import OwnCounter
 from django_hilo.targets import (
     CounterField,
     counter_fields,
     fields_of,
     home_of,
+    named_source,
     resolve,
     routed,
 )
@@ -62,6 +72,28 @@ def fields_on(using: str) -> Iterator[Any]:
     for field in counter_fields():
         if may_have_table(using, field.model):
             yield field
+
+
+def other_sources(using: str) -> dict[str, Source]:
+    """Return the counters of a database that are no HiLoDocument, by collection.
+
+    What HILO["SOURCES"] names beside the models is taken to be on "default".
+    """
+    found = {}
+    for field in fields_on(using):
+        collection = field.collection_name
+        source = field.source or named_source(collection)
+        if source is None and field.is_integer:
+            source = field.counter_of(using)[1]
+        if source is not None and not isinstance(source, OwnCounter):
+            found[collection] = source
+    if using == DEFAULT_DB_ALIAS:
+        found |= {
+            name: source
+            for name, source in settings.SOURCES.items()
+            if not fields_of(name)
+        }
+    return found
 
 
 def may_have_table(using: str, model: type[models.Model]) -> bool:

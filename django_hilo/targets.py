@@ -66,7 +66,10 @@ class Target(NamedTuple):
     @property
     def key(self) -> CounterKey:
         """The counter's key in the pool of this process."""
-        return CounterKey(database_key(self.using), *self.source.key)
+        database = database_key(self.using)
+        if self.given_source is None:
+            return CounterKey(database, self.collection.lower(), self.node_tag)
+        return CounterKey(database, *self.given_source.key)
 
     @property
     def is_integer(self) -> bool:
@@ -111,10 +114,11 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
     source = field.source or named_source(collection)
     if source is not None:
         return Target(collection, using, "", field, width, source)
-    alias, counter = field.counter_of(using)
-    given = counter if field.is_integer else None
-    tag = "" if field.is_integer else settings.node_tag(alias)
-    return Target(collection, alias, tag, field, width, given)
+    if field.is_integer:
+        alias, source = field.counter_of(using)
+        return Target(collection, alias, "", field, 0, source)
+    alias = home_of(using)
+    return Target(collection, alias, settings.node_tag(alias), field, width)
 
 
 def _of_collection(collection: str, using: str | None) -> Target:

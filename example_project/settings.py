@@ -76,7 +76,8 @@ DATABASES = {
     "default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3"),
     **_shards,
 }
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Models that declare no key of their own: integers, known before the insert.
+DEFAULT_AUTO_FIELD = "django_hilo.fields.HiLoBigAutoField"
 
 HILO: dict[str, Any] = {
     "NODE_TAG": "A",

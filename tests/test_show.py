@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django_hilo.generator import next_id
 from django_hilo.models import HiLoDocument
 from django_hilo.sharding import bucket_of, shard_of, sizes
+from django_hilo.sources import hibernate
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
 from tests.records.models import Invoice, Order
@@ -31,6 +32,11 @@ def show(*arguments: str, **options: object) -> str:
     return out.getvalue()
 
 
+def counters(**options: object) -> list[str]:
+    """Return the lines of the first table; PostgreSQL has one of sequences too."""
+    return show(**options).partition("\n\n")[0].splitlines()
+
+
 def part_of(text: str, label: str) -> str:
     """Return what is said of one model."""
     return re.search(rf"^{label}:.*\n(?:  .*\n)*", text, re.MULTILINE)[0]
@@ -38,7 +44,7 @@ def part_of(text: str, label: str) -> str:
 
 class TestCounters:
     def test_there_are_none(self):
-        assert show() == "There are no counters yet.\n"
+        assert counters() == ["There are no counters yet."]
 
     def test_a_table(self):
         HiLoDocument.objects.create(
@@ -53,7 +59,7 @@ class TestCounters:
         HiLoDocument.objects.create(collection="numbers", max=5)
         next_id(Order, "other")
         HiLoDocument.objects.using("other").update(reserved_at=None)
-        assert show().splitlines() == [
+        assert counters() == [
             "database  collection  node tag  Max  floor  newest range  reserved at",
             "default   numbers     -         5    0      -             -",
             "default   orders      A         96   7      33 to 96      "
@@ -64,14 +70,25 @@ class TestCounters:
     def test_of_one_database(self):
         next_id(Order)
         assert "orders" in show(database="default")
-        assert show(database="other") == "There are no counters yet.\n"
+        assert counters(database="other") == ["There are no counters yet."]
         with pytest.raises(CommandError, match="invalid choice"):
             call_command("hilo_show", "--database=nowhere")
 
     def test_of_homes_alone(self, settings):
         next_id(Order, "other")
         settings.HILO = {"DATABASE": "default"}
-        assert show() == "There are no counters yet.\n"
+        assert counters() == ["There are no counters yet."]
+
+    def test_numbers_from_elsewhere(self, settings):
+        assert ("numbers_item" in show()) is (CHOSEN == "postgres")
+        source = hibernate.HiLo(9, "no_such_row")
+        settings.HILO = {"SOURCES": {"tickets": source, "Numbers_Item": source}}
+        lines = show().partition("\n\n")[2].splitlines()
+        assert lines[0].split("  ")[0] == "database"
+        found = {line.split()[1]: line for line in lines if "no_such_row" in line}
+        assert set(found) == {"tickets", "numbers_item"}
+        assert "no_such_row.next_hi" in found["tickets"]
+        assert "unknown: no_such_row" in found["tickets"]
 
     def test_without_a_table(self, monkeypatch):
         monkeypatch.setattr(HiLoDocument._meta, "db_table", "no_such_table")

@@ -46,9 +46,16 @@ def newest_first(counters: Any) -> Any:
 def _counters(alias: str) -> list[HiLoDocument]:
     counters = newest_first(HiLoDocument.objects.using(alias))
     try:
-        return list(counters.only("collection", "node_tag", "max", "floor"))
+        found = list(counters.only("collection", "node_tag", "max", "floor"))
     except Error:
         return []  # a database that is away spoils no page of the others
+    # Integer keys have no prefix.
+    return [each for each in found if not _is_integer(each)]
+
+
+def _is_integer(counter: HiLoDocument) -> bool:
+    fields = fields_of(counter.collection)
+    return bool(fields) and bool(fields[0].is_integer)
 
 
 def examples(databases: list[str]) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import AppConfig
 from django.core import checks
-from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db import Error, connections
 
 from django_hilo.conf import settings
 from django_hilo.sources.base import Fault, Source
-from django_hilo.tables import aliases, may_have_table
+from django_hilo.tables import aliases, may_have_table, other_sources
 from django_hilo.targets import counter_fields, named_source
 
 
@@ -21,11 +21,12 @@ def check_sources(
     **kwargs: Any,
 ) -> list[checks.CheckMessage]:
     """Compare each source with the database: an error where ids would be wrong."""
-    asked: set[tuple[str, tuple[str, str]]] = set()
     found: list[checks.CheckMessage] = []
-    for alias, source in _sources(databases or ()):
-        if (alias, source.key) not in asked:
-            asked.add((alias, source.key))
+    if not isinstance(settings.SOURCES, dict):
+        return found  # check_settings tells
+    for alias in set(databases or ()).intersection(aliases()):
+        sources = {source.key: source for source in other_sources(alias).values()}
+        for source in sources.values():
             found += [_message(fault) for fault in _faults(source, alias)]
     return found
 
@@ -59,22 +60,6 @@ def check_other_writers(
                 )
             )
     return found
-
-
-def _sources(databases: Sequence[str]) -> Iterator[tuple[str, Source]]:
-    named = dict(settings.SOURCES) if isinstance(settings.SOURCES, dict) else {}
-    for field in counter_fields():
-        named.pop(field.collection_name, None)
-        for alias in databases:
-            if alias in aliases() and may_have_table(alias, field.model):
-                given = _given(field)
-                if given is None and field.is_integer:
-                    given = field.counter_of(alias)[1]
-                if given is not None:
-                    yield alias, given
-    if DEFAULT_DB_ALIAS in databases:
-        for source in named.values():
-            yield DEFAULT_DB_ALIAS, source
 
 
 def _given(field: Any) -> Source | None:

@@ -6,7 +6,14 @@ from django.contrib import admin
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
+from example_project.shop.models import (
+    Announcement,
+    Customer,
+    Invoice,
+    Order,
+    OrderLine,
+    Product,
+)
 
 
 class ByNumber(admin.ModelAdmin):
@@ -69,3 +76,10 @@ class InvoiceAdmin(ByNumber):
     date_hierarchy = "issued_on"
     autocomplete_fields = ("order",)
     search_fields = ("=order__number", "id")
+
+
+@admin.register(Announcement)
+class AnnouncementAdmin(admin.ModelAdmin):
+    list_display = ("pk", "text", "published_on")
+    date_hierarchy = "published_on"
+    search_fields = ("text",)

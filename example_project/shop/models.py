@@ -155,3 +155,20 @@ class Invoice(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("shop:invoice", args=[self.pk])
+
+
+class Announcement(models.Model):
+    """A line of news on the front page; its key is an integer (DEFAULT_AUTO_FIELD)."""
+
+    text = models.CharField(_("text"), max_length=200)
+    published_on = models.DateField(_("published on"))
+
+    objects = HiLoManager()
+
+    class Meta:
+        verbose_name = _("announcement")
+        verbose_name_plural = _("announcements")
+        ordering = ("-published_on", "-pk")
+
+    def __str__(self) -> str:
+        return self.text

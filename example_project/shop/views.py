@@ -13,7 +13,14 @@ from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter
 from django_hilo.sharding import bucket_of
 from example_project.shop.counters import counters
-from example_project.shop.models import Customer, Invoice, Order, OrderLine, Product
+from example_project.shop.models import (
+    Announcement,
+    Customer,
+    Invoice,
+    Order,
+    OrderLine,
+    Product,
+)
 
 ROWS_PER_PAGE = 25
 
@@ -23,6 +30,7 @@ def front(request: HttpRequest) -> HttpResponse:
     """Show what the counters are doing and how many rows there are."""
     models = (Customer, Product, Order, OrderLine, Invoice)
     context = {
+        "announcements": Announcement.objects.all()[:3],
         "counters": counters(),
         "gapless_counters": GaplessCounter.objects.all(),
         "counts": [

@@ -7,8 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 
+from django_hilo.exceptions import HiLoError
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import aliases, homes, may_have_table
+from django_hilo.sources.base import Source
+from django_hilo.tables import aliases, homes, may_have_table, other_sources
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000
@@ -48,6 +50,7 @@ class Command(BaseCommand):
                 self.show_buckets([using] if using else aliases(), options["oversized"])
             else:
                 self.show_counters([using] if using else homes())
+                self.show_sources([using] if using else aliases())
         except Error as error:
             raise CommandError(
                 f"{str(error).strip()} (Are all migrations applied?)"
@@ -74,6 +77,18 @@ class Command(BaseCommand):
             self.show_table([(*head, "reserved at"), *rows])
         else:
             self.stdout.write("There are no counters yet.")
+
+    def show_sources(self, databases: Iterable[str]) -> None:
+        """Show the counters that are no HiLoDocuments, where there are some."""
+        rows = [
+            (alias, collection, source.name, _highest(source, alias))
+            for alias in databases
+            for collection, source in sorted(other_sources(alias).items())
+        ]
+        if rows:
+            head = ("database", "collection", "numbers come from", "given up to")
+            self.stdout.write("")
+            self.show_table([head, *rows])
 
     def show_table(self, rows: Sequence[Sequence[str]]) -> None:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -114,6 +129,13 @@ class Command(BaseCommand):
                         f"cannot be split. Anchor new rows to something smaller."
                     )
                 self.stdout.write(line)
+
+
+def _highest(source: Source, alias: str) -> str:
+    try:
+        return str(source.read_max(alias))
+    except (HiLoError, Error) as error:
+        return f"unknown: {str(error).splitlines()[0]}"
 
 
 def _count(text: str) -> int:

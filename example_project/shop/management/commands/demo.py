@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
+from django.utils import timezone
 from rich.console import Console
 
 from django_hilo.exceptions import HiLoError
@@ -14,6 +15,7 @@ from example_project.shop.administrator import USERNAME, new_token, renew_admini
 from example_project.shop.factories import made_up_graph
 from example_project.shop.graph import Graph, graph_of
 from example_project.shop.loading import Figures, load
+from example_project.shop.models import Announcement
 from example_project.shop.northwind import WrongFilesError, read
 from example_project.shop.present import figures_present, missing_invoices, rows_present
 from example_project.shop.report import console_for, print_figures, progress_bar
@@ -73,6 +75,10 @@ class Command(BaseCommand):
 
     def _load(self, console: Console, title: str, graph: Graph) -> None:
         print_figures(console, title, self._insert(console, graph))
+        Announcement.objects.create(
+            text=f"{title}: {len(graph)} new rows in the shop.",
+            published_on=timezone.localdate(),
+        )
 
     def _insert(self, console: Console, graph: Graph) -> list[Figures]:
         try:
