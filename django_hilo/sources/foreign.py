@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
-from django_hilo.attempts import attempt
+from django_hilo.attempts import attempt, short_transaction
 from django_hilo.exceptions import SourceMismatch, TableMissing
 from django_hilo.failures import Failure, classify
 from django_hilo.reservation import Reservation
@@ -60,7 +60,12 @@ class ForeignCounter(Value, Source):
 
     def read(self, using: str) -> int | None:
         """Return the number that is stored, None where there is none yet."""
-        return self._attempt(self.storage.read, using)
+        return self._attempt(self._read, using)
+
+    def _read(self, db: str) -> int | None:
+        # An error in here must not end a transaction of the caller's.
+        with short_transaction(db):
+            return self.storage.read(db)
 
     def raise_floor(self, using: str, number: int) -> None:
         stored = self.rule.stored_over(number)
