@@ -33,11 +33,12 @@ def check_jump(target: Target, number: int, shown: str) -> None:
     counter = pool.current().counter(target.key)
     if number <= counter.seen + jump:
         return
-    known = target.source.read_max(target.using)
+    source = target.source
+    known = max(source.read_max(target.using), source.row_floor(target.using))
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
             f"The id '{shown}' is {number - known} over Max of "
-            f"{target.collection!r} ({known}), and all ids after it would be higher "
+            f"{target.name!r} ({known}), and all ids after it would be higher "
             f"still. If that is meant, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
         )
@@ -108,7 +109,7 @@ def _raise_now(target: Target, counter: Counter, number: int) -> None:
         logger.warning(
             "Max of %r on %r could not be raised to %d. Run: python manage.py "
             "hilo_raise_max --database=%s",
-            target.collection,
+            target.name,
             target.using,
             number,
             target.using,

@@ -257,7 +257,7 @@ def _wait(target: Target, refill: Future[None]) -> None:
         refill.result(timeout=longest)
     except FutureTimeout:
         raise ReservationTimeout(
-            f"Another thread has been reserving a range of {target.collection!r} on "
+            f"Another thread has been reserving a range of {target.name!r} on "
             f"{target.using!r} for {longest:g} s; look at what its database waits for."
         ) from None
     except HiLoError as error:
@@ -270,8 +270,12 @@ def _wait(target: Target, refill: Future[None]) -> None:
 def _reserve(
     target: Target, counter: Counter, size: int, needed: int
 ) -> list[Reservation]:
-    counter.source = target.source
-    return counter.source.reserve(target.using, size, needed=needed, above=counter.seen)
+    source, above = target.source, counter.seen
+    if counter.source is None or source.is_bound(target.using):
+        above = max(above, source.row_floor(target.using))
+    reserved = source.reserve(target.using, size, needed=needed, above=above)
+    counter.source = source
+    return reserved
 
 
 def _announce(target: Target, reserved: list[Reservation]) -> None:

@@ -74,7 +74,7 @@ def lend(
 ) -> Reservation:
     """Reserve ``size`` numbers for another program, as `reserve` does.
 
-    They start over ``above``, and over all that this process has seen. Near 2^63-1
+    They start over ``above``, the rows, and all that this process has seen. Near 2^63-1
     there may be fewer, but not than ``needed`` (``None``: all). Raises `RangeNotLent`
     where the counter is no HiLoDocument.
     """
@@ -86,11 +86,12 @@ def lend(
             f"{source.name}, whose ranges cannot be lent or returned. Ask for single "
             f"ids instead (next-id)."
         )
+    seen = pool.current().counter(resolved.key).seen
     lent = source.reserve_one(
         resolved.using,
         size,
         needed=size if needed is None else needed,
-        above=max(above, pool.current().counter(resolved.key).seen),
+        above=max(above, seen, source.row_floor(resolved.using)),
         issuer=issuer,
     )
     return reservation.announce(lent, resolved.using)
