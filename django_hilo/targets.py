@@ -14,7 +14,6 @@ from django_hilo.identifiers import check_collection
 from django_hilo.models import HiLoDocument
 from django_hilo.pool import CounterKey
 from django_hilo.sources.base import Source
-from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.own import OwnCounter
 
 
@@ -49,6 +48,7 @@ class CounterField:
 class Target(NamedTuple):
     """A counter, and how ids of it are made."""
 
+    # "" for a source alone, whose ids are numbers.
     collection: str
     using: str
     node_tag: str
@@ -57,6 +57,11 @@ class Target(NamedTuple):
     width: int = 0
     # None: the counter of the collection and the tag.
     given_source: Source | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.collection or self.source.name
 
     @property
     def source(self) -> Source:
@@ -75,7 +80,7 @@ class Target(NamedTuple):
     def is_integer(self) -> bool:
         """Whether its ids are the numbers themselves."""
         if self.field is None:
-            return isinstance(self.given_source, ForeignCounter)
+            return not self.collection
         return self.field.is_integer
 
     @property
@@ -102,7 +107,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return target
     if isinstance(target, Source):
         alias = using or DEFAULT_DB_ALIAS
-        return Target(target.key[0], alias, "", given_source=target)
+        return Target("", alias, "", given_source=target)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
     field = field_of(target)

@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo import reservation
-from django_hilo.attempts import attempt
+from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.exceptions import SourceMismatch
@@ -60,8 +60,10 @@ class ColumnCounter(OwnCounter):
         )
 
     def row_floor(self, using: str) -> int:
-        # Where they share a file each range is kept over the rows.
-        return 0 if self._shared(using) else self.column.highest(self.rows_on)
+        return self.column.highest(self.rows_on)
+
+    def looks_at_rows(self, using: str) -> bool:
+        return self._shared(using) is not None
 
     def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
         returned = super().give_back(using, reserved, last)
@@ -137,8 +139,10 @@ class ColumnSequence(Source):
         return self._run(self._read, using)
 
     def _read(self, db: str) -> int:
-        sequence, rule = self._sequence(connections[db])
-        return rule.highest(sequence.read(db) or 0)
+        # An error in here must not end a transaction of the caller's.
+        with short_transaction(db) as connection:
+            sequence, rule = self._sequence(connection)
+            return rule.highest(sequence.read(db) or 0)
 
     def raise_floor(self, using: str, number: int) -> None:
         self._run(partial(self._raise, number=number), using)
