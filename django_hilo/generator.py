@@ -271,7 +271,8 @@ def _reserve(
     target: Target, counter: Counter, size: int, needed: int
 ) -> list[Reservation]:
     source, above = target.source, counter.seen
-    if counter.source is None or source.is_bound(target.using):
+    is_first = counter.source is None or source.is_bound(target.using)
+    if is_first and not source.looks_at_rows(target.using):
         above = max(above, source.row_floor(target.using))
     reserved = source.reserve(target.using, size, needed=needed, above=above)
     counter.source = source
