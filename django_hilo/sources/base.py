@@ -64,6 +64,10 @@ class Source:
         """
         return 0
 
+    def looks_at_rows(self, using: str) -> bool:
+        """Whether each range is kept over `row_floor` anyway, under the lock."""
+        return False
+
     def raise_floor(self, using: str, number: int) -> None:
         """Keep all coming ranges over a number; the counter never falls."""
         raise NotImplementedError  # pragma: no cover
