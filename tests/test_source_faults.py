@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -126,7 +125,7 @@ class TestRowsThatAreWrong:
             source.read_max("default")
         assert stored("sequence_value FROM sequences") == 7
 
-    @pytest.mark.skipif(CHOSEN == "mariadb", reason="MyISAM, below, is its kind")
+    @pytest.mark.skipif(CHOSEN == "mariadb", reason="test_source_processes has MyISAM")
     def test_an_update_that_changes_no_row(self, make):
         insert = "INSERT INTO hibernate_unique_key VALUES (3)"
         if CHOSEN == "sqlite":
@@ -150,27 +149,6 @@ class TestRowsThatAreWrong:
         with pytest.raises(ConcurrencyError):
             HILO.raise_floor("default", 500)
         assert stored("next_hi FROM hibernate_unique_key") == 3
-
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="MyISAM is MariaDB's")
-    def test_without_row_locks_the_comparison_is_enough(self, make):
-        make(
-            f"{foreign.UNIQUE_KEY} ENGINE=MyISAM",
-            "INSERT INTO hibernate_unique_key VALUES (0)",
-        )
-        found: list[int] = []
-
-        def work() -> None:
-            for _ in range(40):
-                found.extend(drawn(HILO, 1))
-            connection.close()
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(found) == len(set(found)) == 160 * 10 - 1
-        assert stored("next_hi FROM hibernate_unique_key") == 160
 
 
 class TestEnds:

@@ -152,6 +152,15 @@ SHARED = {
         "hibernate_sequences.next_val",
         [foreign.SEGMENTS],
     ),
+    # On MyISAM nothing is locked: the comparison alone tells who came first.
+    "row without a lock": Shared(
+        "hibernate.HiLo(9)",
+        "",
+        [
+            f"{foreign.UNIQUE_KEY} {'ENGINE=MyISAM' * (CHOSEN == 'mariadb')}",
+            "INSERT INTO hibernate_unique_key VALUES (0)",
+        ],
+    ),
     "sequence": Shared("database.Sequence('orders_seq', 10)", NEXTVAL, [SEQUENCE]),
     "sequence of single numbers": Shared(
         "database.Sequence('orders_seq')", "", ["CREATE SEQUENCE orders_seq"]
@@ -209,3 +218,45 @@ def test_by_a_wrong_rule_numbers_come_twice(make, python, name, wrong):
     found = draw(python, wrong, shared, PARTNERS)
     numbers = [number for _, _, drawn in found for number in drawn]
     assert len(set(numbers)) < len(numbers)
+
+
+LONG = """
+import json, multiprocessing
+from django.db import connection
+from django_hilo.sources import database
+
+source = database.Sequence("orders_seq")
+
+def work(barrier, results):
+    found = []
+    for _ in range(5):
+        barrier.wait(60)
+        reserved = source.reserve("default", 20_000)
+        found.append([(each.range.low, each.range.high) for each in reserved])
+    results.put(found)
+    connection.close()
+
+context = multiprocessing.get_context("fork")
+barrier, results = context.Barrier(3), context.Queue()
+workers = [context.Process(target=work, args=(barrier, results)) for _ in range(3)]
+for worker in workers:
+    worker.start()
+print(json.dumps([results.get(timeout=90) for _ in workers]))
+for worker in workers:
+    worker.join()
+"""
+
+
+def test_long_ranges_of_a_sequence_come_in_runs(make, python):
+    """Others draw between the values of one statement."""
+    make("CREATE SEQUENCE orders_seq")
+    reserved = [each for found in json.loads(python(LONG)) for each in found]
+    numbers = [
+        number
+        for runs in reserved
+        for low, high in runs
+        for number in range(low, high + 1)
+    ]
+    assert any(len(runs) > 1 for runs in reserved), "they did overlap"
+    assert len(numbers) == len(set(numbers)) == 15 * 20_000
+    assert max(numbers) == len(numbers), "nothing is left out"
