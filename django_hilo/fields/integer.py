@@ -29,6 +29,10 @@ else:
     _BigAutoField = models.BigAutoField
 
 
+# Where DEFAULT_AUTO_FIELD reaches the model of the table django_migrations.
+_RECORD = "django.db.migrations.recorder"
+
+
 class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 
@@ -41,6 +45,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
     """
 
     is_integer = True
+    _has_no_counter = False
     own_options = ("collection", "source", "capacity", "max_capacity")
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
 
@@ -104,7 +109,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         """Give numbers to the instances that have none, for one reservation at most.
 
         In a migration that runs before the tables of django_hilo exist they are left to
-        the column's default.
+        the column's default, as is Django's own record of migrations.
         """
         missing = list(
             {id(each): each for each in instances if self.is_missing(each)}.values()
@@ -113,7 +118,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
             return
         target = resolve(self, using)
         try:
-            if self.__dict__.get("_has_no_counter"):
+            if self._has_no_counter or self.model.__module__ == _RECORD:
                 raise TableMissing
             numbers = generator.next_numbers(target, len(missing))
         except TableMissing:
