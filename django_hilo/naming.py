@@ -7,6 +7,11 @@ collection, and its next ids to another counter.
 from __future__ import annotations
 
 import re
+from functools import cache
+from hashlib import sha256
+
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import check_collection
 
 _LAST_WORD = re.compile(r"[A-Z]?[^A-Z]*$")
 
@@ -76,3 +81,19 @@ def _plural(word: str) -> str:
     if word.isupper() and len(word) > 1:
         return plural.upper()
     return word[:1] + plural[1:] if plural else word
+
+
+@cache
+def collection_of_keys(app_label: str, model_name: str) -> str:
+    """Return the default collection of a model's integer keys, ``shop_order``.
+
+    Not the plural of the name, which two apps may have. A name that cannot stand in an
+    id, as it is too long or not ASCII, ends in a hash of it.
+    """
+    name = f"{app_label}_{model_name}".lstrip("_")
+    try:
+        return check_collection(name)
+    except InvalidDocumentId:
+        digest = sha256(name.encode()).hexdigest()[:12]
+        readable = re.sub(r"[^A-Za-z0-9_]", "", name)[:80]
+        return f"keys_{readable}_{digest}"

@@ -13,7 +13,9 @@ from django_hilo.generator import (
     next_numbers,
     return_ranges,
 )
+from django_hilo.identifiers import check_collection
 from django_hilo.models import HiLoDocument
+from django_hilo.naming import collection_of_keys
 from tests.numbers.models import Item, Part, SpecialItem, Tag
 
 transactional = pytest.mark.django_db(transaction=True)
@@ -138,3 +140,18 @@ def test_it_is_a_big_auto_field():
         [],
         {"primary_key": True},
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "collection"),
+    [
+        (("shop", "order"), "shop_order"),
+        (("_private", "thing"), "private_thing"),
+        (("lager", "größe"), "keys_lager_gre_6a3d4406bb15"),
+        (("a" * 60, "b" * 60), f"keys_{'a' * 60}_{'b' * 19}_"),
+    ],
+)
+def test_the_default_collection(names, collection):
+    found = collection_of_keys(*names)
+    assert found.startswith(collection)
+    assert check_collection(found) == found

@@ -17,6 +17,7 @@ from django_hilo.freshness import (
     is_from_default,
     leave_to_default,
 )
+from django_hilo.naming import collection_of_keys
 from django_hilo.sources.base import Source
 from django_hilo.sources.column import source_of
 from django_hilo.targets import CounterField, home_of, resolve
@@ -69,11 +70,10 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
 
     @property
     def collection_name(self) -> str:
-        # Not the plural of the name: as DEFAULT_AUTO_FIELD it meets names twice.
         if self.collection is not None:
             return self.collection
         options = self.model._meta
-        return f"{options.app_label}_{options.model_name}".lstrip("_")
+        return collection_of_keys(options.app_label, str(options.model_name))
 
     @property
     def is_historical(self) -> bool:
