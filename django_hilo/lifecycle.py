@@ -12,7 +12,7 @@ from typing import Any
 from django.core.signals import request_finished, request_started
 from django.db.models.signals import post_migrate, pre_save
 
-from django_hilo import connections, gapless, generator, pool, reservation
+from django_hilo import connections, gapless, generator, pool, rebuilds, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
@@ -26,6 +26,9 @@ def arm(sender: Any) -> None:
     pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
+    post_migrate.connect(
+        rebuilds.raise_defaults, sender, dispatch_uid="django_hilo.rebuilds"
+    )
     for signal in request_started, request_finished:
         signal.connect(connections.close_obsolete, dispatch_uid="django_hilo")
     _join_worker_pools()

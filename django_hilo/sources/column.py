@@ -72,6 +72,12 @@ class ColumnCounter(OwnCounter):
             column.release(using, reserved.range.high, last)
         return returned
 
+    def raise_default(self, using: str) -> None:
+        """Let the default of the column go on over all ranges that were reserved."""
+        column, number = self._shared(using), self.read_max(using)
+        if column is not None and number:
+            column.claim(using, number)
+
     def _shared(self, using: str) -> KeyColumn | None:
         is_here = using == self.rows_on
         return (

@@ -1,0 +1,28 @@
+"""SQLite copies a table to alter it, and its default then goes on over the rows alone.
+
+Ranges that processes hold reach further: `migrate` ends with the default over them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connections
+
+from django_hilo.models import HiLoDocument
+from django_hilo.sources.column import ColumnCounter
+from django_hilo.tables import fields_on
+from django_hilo.targets import resolve
+
+
+def raise_defaults(using: str, **kwargs: Any) -> None:
+    """Let the defaults of integer keys go on over all ranges (post_migrate)."""
+    connection = connections[using]
+    if connection.vendor != "sqlite" or not kwargs.get("plan"):
+        return
+    if HiLoDocument._meta.db_table not in connection.introspection.table_names():
+        return
+    for field in fields_on(using):
+        target = resolve(field, using)
+        if isinstance(target.source, ColumnCounter):
+            target.source.raise_default(target.using)
