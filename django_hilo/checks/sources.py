@@ -22,10 +22,12 @@ def check_sources(
 ) -> list[checks.CheckMessage]:
     """Compare each source with the database: an error where ids would be wrong."""
     found: list[checks.CheckMessage] = []
-    if not isinstance(settings.SOURCES, dict):
-        return found  # check_settings tells
-    for alias in set(databases or ()).intersection(aliases()):
-        sources = {source.key: source for source in other_sources(alias).values()}
+    for alias in _checked(databases):
+        sources = {
+            source.key: source
+            for source in other_sources(alias).values()
+            if isinstance(source, Source)  # else another check tells
+        }
         for source in sources.values():
             found += [_message(fault) for fault in _faults(source, alias)]
     return found
@@ -38,7 +40,7 @@ def check_other_writers(
 ) -> list[checks.CheckMessage]:
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []
-    for alias in set(databases or ()).intersection(aliases()):
+    for alias in _checked(databases):
         if connections[alias].vendor != "mysql":
             continue
         labels = [
@@ -62,6 +64,14 @@ def check_other_writers(
     return found
 
 
+def _checked(databases: Sequence[str] | None) -> list[str]:
+    """Return the databases to look at; none where SOURCES cannot be read."""
+    names = settings.SOURCES if isinstance(settings.SOURCES, dict) else [None]
+    if not all(isinstance(name, str) for name in names):
+        return []  # check_settings tells
+    return [alias for alias in aliases() if alias in (databases or ())]
+
+
 def _given(field: Any) -> Source | None:
     return field.source or named_source(field.collection_name)
 
@@ -70,7 +80,14 @@ def _faults(source: Source, alias: str) -> list[Fault]:
     try:
         return source.faults(alias)
     except Error as error:
-        return [Fault(f"{source.name} on {alias!r} cannot be read:", str(error), False)]
+        told = str(error).strip().rstrip(".")
+        return [
+            Fault(
+                f"{source.name} on {alias!r} cannot be read: {told}.",
+                "Let the user of this database read it, or mend the source.",
+                is_certain=False,
+            )
+        ]
 
 
 def _message(fault: Fault) -> checks.CheckMessage:
