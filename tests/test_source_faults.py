@@ -83,6 +83,14 @@ class TestRowsThatAreMissing:
         assert not is_certain
         assert execute("SELECT * FROM hibernate_sequences") == []
 
+    def test_an_index_that_is_not_unique_is_none(self, make):
+        make(
+            foreign.MULTIPLE,
+            "CREATE INDEX by_name ON hibernate_sequences (sequence_name)",
+        )
+        with pytest.raises(SourceMismatch, match="Insert it with 0"):
+            drawn(MULTIPLE)
+
     def test_a_unique_key_of_more_columns_is_none(self, make):
         make(
             "CREATE TABLE hibernate_sequences (sequence_name varchar(255) NOT NULL, "
