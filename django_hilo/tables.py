@@ -74,25 +74,25 @@ def fields_on(using: str) -> Iterator[Any]:
             yield field
 
 
-def other_sources(using: str) -> dict[str, Source]:
-    """Return the counters of a database that are no HiLoDocument, by collection.
+def other_sources(using: str) -> list[tuple[str, Source]]:
+    """Return the counters of a database that are no HiLoDocument, and who uses them.
 
     What HILO["SOURCES"] names beside the models is taken to be on "default".
     """
-    found = {}
+    found = []
     for field in fields_on(using):
         collection = field.collection_name
         source = field.source or named_source(collection)
         if source is None and field.is_integer:
             source = field.counter_of(using)[1]
         if source is not None and not isinstance(source, OwnCounter):
-            found[collection] = source
+            found.append((collection, source))
     if using == DEFAULT_DB_ALIAS:
-        found |= {
-            name: source
+        found += [
+            (name, source)
             for name, source in settings.SOURCES.items()
             if not fields_of(name)
-        }
+        ]
     return found
 
 

@@ -13,7 +13,7 @@ from django_hilo.checks.models import check_integers
 from django_hilo.checks.settings import check_settings
 from django_hilo.checks.sources import check_other_writers, check_sources
 from django_hilo.fields import HiLoBigAutoField
-from django_hilo.sources import database, doctrine, hibernate, marten
+from django_hilo.sources import database, doctrine, hibernate, marten, nhibernate
 from django_hilo.sources.storages import catalog
 from tests import foreign
 from tests.databases import CHOSEN
@@ -299,6 +299,30 @@ class TestFields:
 
 def fields_of(*models_: type[models.Model]) -> list[Any]:
     return [model._meta.pk for model in models_]
+
+
+class TestOneCounter:
+    @pytest.mark.parametrize(
+        ("other", "expected"),
+        [
+            (hibernate.HiLo(9), []),
+            (hibernate.HiLo(9, max_number=1000), []),
+            (hibernate.HiLo(10), ["E024"]),
+            (nhibernate.HiLo(4), ["E024"]),
+            (hibernate.HiLo(10, column="other"), []),
+        ],
+    )
+    def test_it_has_one_rule(self, settings, make, other, expected):
+        make(
+            "CREATE TABLE hibernate_unique_key (next_hi bigint, other bigint)",
+            "INSERT INTO hibernate_unique_key VALUES (0, 0)",
+        )
+        with_sources(settings, {"orders": HILO, "tickets": other})
+        found = check_sources(None, databases=["default"])
+        assert [str(m.id).removeprefix("django_hilo.") for m in found] == expected
+        for message in found:
+            assert "HiLo(block=10, shift=0, first=0)" in message.msg
+            assert message.hint
 
 
 class TestOtherWriters:

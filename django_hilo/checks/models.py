@@ -11,6 +11,8 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.db import models
 
+from django_hilo.checks.settings import are_sources
+from django_hilo.conf import settings
 from django_hilo.fields import HiLoField
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.targets import counter_fields, named_source
@@ -47,6 +49,8 @@ def check_integers(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Refuse a collection of several integer keys, each of which counts for itself."""
+    if not are_sources(settings.SOURCES):
+        return []  # check_settings tells
     models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
     for field in counter_fields():
         if field.is_integer and field.source is None:

@@ -99,7 +99,7 @@ def _are_digests(value: Any) -> bool:
     )
 
 
-def _are_sources(value: Any) -> bool:
+def are_sources(value: Any) -> bool:
     return isinstance(value, dict) and all(
         _is_inside(check_collection, name) and isinstance(source, ForeignCounter)
         for name, source in value.items()
@@ -128,7 +128,7 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     ("MAX_NUMBERS_PER_REQUEST", _is_count, "a whole number of at least 1", "E005"),
     (
         "SOURCES",
-        _are_sources,
+        are_sources,
         "a dict of collections, each with a source of django_hilo.sources",
         "E022",
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.apps import AppConfig
@@ -11,6 +12,7 @@ from django.db import Error, connections
 
 from django_hilo.conf import settings
 from django_hilo.sources.base import Fault, Source
+from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.tables import aliases, may_have_table, other_sources
 from django_hilo.targets import counter_fields, named_source
 
@@ -25,11 +27,12 @@ def check_sources(
     for alias in _checked(databases):
         sources = {
             source.key: source
-            for source in other_sources(alias).values()
+            for _, source in other_sources(alias)
             if isinstance(source, Source)  # else another check tells
         }
         for source in sources.values():
             found += [_message(fault) for fault in _faults(source, alias)]
+        found += _mixed(sources.values(), alias)
     return found
 
 
@@ -70,6 +73,24 @@ def _checked(databases: Sequence[str] | None) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         return []  # check_settings tells
     return [alias for alias in aliases() if alias in (databases or ())]
+
+
+def _mixed(sources: Iterable[Source], alias: str) -> list[checks.CheckMessage]:
+    """Return errors where two rules read one stored number."""
+    readings: dict[str, set[str]] = defaultdict(set)
+    for source in sources:
+        if isinstance(source, ForeignCounter):
+            readings[source.name].add(source.rule.reading)
+    return [
+        checks.Error(
+            f"{name} on {alias!r} is read by different rules: "
+            f"{', '.join(sorted(found))}. Ids would be given twice.",
+            hint="Name the same source in all places: the one with the partner's size.",
+            id="django_hilo.E024",
+        )
+        for name, found in readings.items()
+        if len(found) > 1
+    ]
 
 
 def _given(field: Any) -> Source | None:

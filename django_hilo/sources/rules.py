@@ -36,6 +36,12 @@ class Rule(Value):
         self.block = block
         self.max_number = max_number
 
+    @property
+    def reading(self) -> str:
+        """What two rules for one stored number must have in common."""
+        parts = [f"{k}={v}" for k, v in self._parts().items() if k != "max_number"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
     def low_of(self, stored: int) -> int:
         """Return the lowest id of the block of a stored number, by formula alone."""
         raise NotImplementedError  # pragma: no cover - each rule has its own

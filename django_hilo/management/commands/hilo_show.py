@@ -83,7 +83,7 @@ class Command(BaseCommand):
         rows = [
             (alias, collection, source.name, _highest(source, alias))
             for alias in databases
-            for collection, source in sorted(other_sources(alias).items())
+            for collection, source in other_sources(alias)
         ]
         if rows:
             head = ("database", "collection", "numbers come from", "given up to")
