@@ -19,6 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import ReservationTimeout
+from django_hilo.transactions import Bond
 
 
 class DatabaseKey(NamedTuple):
@@ -53,11 +54,23 @@ def schema_of(connection: BaseDatabaseWrapper) -> str | None:
     return getattr(connection, "schema_name", None)
 
 
+_BINDS = "hilo_binds"
+
+
 def is_bound(connection: BaseDatabaseWrapper) -> bool:
     """Whether a range reserved now would belong to the caller's transaction."""
     if connection.vendor == "sqlite":
         return connection.in_atomic_block or not _autocommit(connection)
-    return in_test_case(connection)
+    bond: Bond | None = vars(connection).get(_BINDS)
+    return in_test_case(connection) or (bond is not None and bond.holds())
+
+
+def bind(connection: BaseDatabaseWrapper) -> None:
+    """Let the open transaction, which locks a counter itself, reserve what it needs.
+
+    On a connection of its own a reservation would wait for it in vain.
+    """
+    vars(connection)[_BINDS] = Bond(connection, lambda: None)
 
 
 def in_test_case(connection: BaseDatabaseWrapper) -> bool:

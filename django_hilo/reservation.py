@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
+from django_hilo.connections import bind
 from django_hilo.counter import change_counter, new_ticket
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
@@ -272,6 +273,7 @@ def guard_save(
         rows = _rows(instance.collection, instance.node_tag, using)
         if connections[using].in_atomic_block:  # as in loaddata
             rows.update(ticket=new_ticket())  # locks the row on every database
+            bind(connections[using])
         stored = rows.first()
         if stored is not None:
             instance.max = max(instance.max, stored.max)
