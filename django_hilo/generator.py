@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,7 +25,7 @@ from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Held, Share
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import HiLoKeyGenerator, Reservation
 from django_hilo.targets import AnyTarget, Target, resolve
 
 logger = logging.getLogger("django_hilo")
@@ -85,6 +86,15 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """Return an endless iterator of ids, safe among threads."""
     resolve(target, using)
     return iter(lambda: next_id(target, using), None)
+
+
+def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerator:
+    """Return the numbers of a source as a `HiLoKeyGenerator`, for scripts.
+
+    They come out of this process's ranges, so that forks, and transactions that roll
+    back, give none twice. Any target of `next_number` will do.
+    """
+    return HiLoKeyGenerator(partial(next_number, source, using), max_lo=1)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:

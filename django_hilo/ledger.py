@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo import pool
 from django_hilo.pool import Counter, CounterKey, Held, Pace, Share, take_from
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 from django_hilo.transactions import Bond, Watch
 
 

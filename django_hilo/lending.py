@@ -11,7 +11,7 @@ from django_hilo import pool, reservation
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 from django_hilo.sources.own import OwnCounter
 from django_hilo.tables import gapless_fields_of
 from django_hilo.targets import AnyTarget, Target, fields_of, resolve

@@ -15,8 +15,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from django_hilo.connections import DatabaseKey
-from django_hilo.ranges import next_capacity
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation, next_capacity
 from django_hilo.sources.base import Source
 
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
@@ -26,6 +25,17 @@ class Range:
         return self.low <= number <= self.high
 
 
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A reserved range, and what belongs to it: a return must show the ticket."""
+
+    collection: str
+    node_tag: str
+    range: Range
+    server_prefix: str
+    ticket: str
+
+
 def next_capacity(
     last_size: int, seconds: float, capacity: int, max_capacity: int
 ) -> int:
@@ -44,15 +54,6 @@ def next_capacity(
     return max(capacity, min(size, max_capacity))
 
 
-class _Reserved(Protocol):
-    @property
-    def range(self) -> Range: ...
-
-
-class _Source(Protocol):
-    def reserve(self, using: str, size: int, /) -> Iterable[_Reserved]: ...
-
-
 class HiLoKeyGenerator:
     """The classical Hi/Lo algorithm: one hi from ``get_next_hi`` gives ``max_lo`` keys.
 
@@ -65,39 +66,18 @@ class HiLoKeyGenerator:
     def __init__(self, get_next_hi: Callable[[], int], max_lo: int = 1000) -> None:
         if max_lo <= 0:
             raise ValueError(f"max_lo must be at least 1, not {max_lo!r}.")
-
-        def keys_of_next_hi() -> Iterator[int]:
-            low = get_next_hi() * max_lo
-            yield from range(low, low + max_lo)
-
+        self._get_next_hi = get_next_hi
+        self._max_lo = max_lo
+        self._hi = 0
+        self._lo = max_lo
         self._lock = threading.Lock()
-        self._more = keys_of_next_hi
-        self._keys: Iterator[int] = iter(())
-
-    @classmethod
-    def over(cls, source: _Source, using: str = "default", size: int = 1) -> Self:
-        """Return a generator of the keys of a source, for scripts without models.
-
-        ``source`` is one of `django_hilo.sources`, ``using`` the alias of its database;
-        ``size`` keys or more are reserved at once, whole blocks where it has blocks.
-        What is left of them when the script ends is a gap. Raises ValueError for
-        ``size < 1``, and what the source raises.
-        """
-        generator = cls(int)
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"size must be a whole number from 1 on, not {size!r}.")
-
-        def keys_of_next_ranges() -> Iterator[int]:
-            for reserved in source.reserve(using, size):
-                yield from range(reserved.range.low, reserved.range.high + 1)
-
-        generator._more = keys_of_next_ranges
-        return generator
 
     def generate_key(self) -> int:
         """Return the next key."""
         with self._lock:
-            for key in self._keys:
-                return key
-            self._keys = self._more()
-            return next(self._keys)
+            if self._lo >= self._max_lo:
+                self._hi = self._get_next_hi()
+                self._lo = 0
+            key = self._hi * self._max_lo + self._lo
+            self._lo += 1
+            return key

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from secrets import compare_digest
 from typing import Any
 
@@ -25,24 +24,13 @@ from django_hilo.identifiers import (
     check_server_prefix,
 )
 from django_hilo.models import HiLoDocument
-from django_hilo.ranges import Range
+from django_hilo.ranges import Range, Reservation
 from django_hilo.signals import range_reserved, range_returned, tell
 
 logger = logging.getLogger("django_hilo")
 
 # Seconds: a gap is cheaper than a process that takes its time to end.
 _RETRY_RETURNS_FOR = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A reserved range, and what belongs to it: a return must show the ticket."""
-
-    collection: str
-    node_tag: str
-    range: Range
-    server_prefix: str
-    ticket: str
 
 
 def reserve(

@@ -20,7 +20,7 @@ from django_hilo.exceptions import CounterNotLowered, InvalidDocumentId
 from django_hilo.identifiers import MAX_NUMBER, id_end, id_start
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.pool import CounterKey
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 from django_hilo.signals import Change, counter_changed, tell
 from django_hilo.tables import Highest, highest_numbers
 from django_hilo.targets import Target, fields_of, resolve

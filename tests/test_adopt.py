@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 
-from django_hilo.generator import next_number
+from django_hilo.generator import key_generator, next_number
 from django_hilo.models import HiLoDocument
 from django_hilo.ranges import HiLoKeyGenerator
-from django_hilo.sources import ForeignCounter, OwnCounter, Row, hibernate, rules
+from django_hilo.sources import ForeignCounter, Row, rules
 from tests.numbers.models import Item
 from tests.records.models import Order
 
@@ -158,33 +158,31 @@ def test_mistakes_are_told(arguments, said):
     assert said in str(error.value)
 
 
-def scripts_generator(kind: str) -> Callable[[], int]:
-    source = OwnCounter("tickets", "A") if kind == "own" else PARTNER
-    return HiLoKeyGenerator.over(source, size=5).generate_key
+class TestScripts:
+    """key_generator(): a HiLoKeyGenerator over any source."""
 
+    @pytest.mark.parametrize(
+        ("source", "keys"),
+        [("tickets", range(1, 41)), (PARTNER, range(1, 41))],
+    )
+    def test_keys_in_order(self, source, keys):
+        generator = key_generator(source)
+        assert isinstance(generator, HiLoKeyGenerator)
+        assert [generator.generate_key() for _ in keys] == list(keys)
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("own", [*range(1, 6), *range(6, 13)]), ("foreign", [*range(1, 13)])],
-)
-def test_keys_for_scripts(kind, expected):
-    generate = scripts_generator(kind)
-    assert [generate() for _ in range(12)] == expected
+    def test_a_rollback_leaves_nothing_behind(self):
+        generator = key_generator(PARTNER)
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            generator.generate_key()
+            raise ZeroDivisionError
+        later = [generator.generate_key() for _ in range(3)]
+        others = PARTNER.reserve("default", 20)[0].range
+        assert not any(key in others for key in later)
 
-
-def test_two_scripts_take_blocks_in_turn():
-    one = HiLoKeyGenerator.over(hibernate_row())
-    two = HiLoKeyGenerator.over(hibernate_row())
-    keys = [each.generate_key() for _ in range(25) for each in (one, two)]
-    assert len(set(keys)) == 50
-    assert keys[:4] == [1, 10, 2, 11]
-
-
-def hibernate_row() -> ForeignCounter:
-    return ForeignCounter(ROW, hibernate.HiLo(9).rule)
-
-
-@pytest.mark.parametrize("size", [0, -1, True, "5"])
-def test_a_size_that_is_none(size):
-    with pytest.raises(ValueError, match="size must be"):
-        HiLoKeyGenerator.over(PARTNER, size=size)
+    def test_a_fork_leaves_nothing_behind(self, new_process):
+        generator = key_generator(PARTNER)
+        before = [generator.generate_key() for _ in range(3)]
+        new_process()
+        after = [generator.generate_key() for _ in range(3)]
+        assert not set(before) & set(after)
+        assert min(after) > 39

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db import connections
 
 from django_hilo.connections import is_bound
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 
 
 class Fault(NamedTuple):

@@ -15,8 +15,7 @@ from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.ranges import Range
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Range, Reservation
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.own import OwnCounter
 from django_hilo.sources.rules import Single

@@ -10,7 +10,7 @@ from django.utils.deconstruct import deconstructible
 from django_hilo.attempts import attempt, short_transaction
 from django_hilo.exceptions import SourceMismatch, TableMissing
 from django_hilo.failures import Failure, classify
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages.base import Storage

@@ -5,7 +5,7 @@ import logging
 from django_hilo import reservation
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.models import HiLoDocument
-from django_hilo.reservation import Reservation
+from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Source
 
 logger = logging.getLogger("django_hilo")
