@@ -13,7 +13,13 @@ from django_hilo.identifiers import check_collection
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 from django_hilo.tables import highest_number, may_have_table
-from django_hilo.targets import field_of, fields_of, home_of, named_source
+from django_hilo.targets import (
+    field_of,
+    fields_of,
+    given_source,
+    home_of,
+    named_source,
+)
 
 
 class Place(NamedTuple):
@@ -75,7 +81,7 @@ def plan(
     """
     field, using = _field_and_database(target, using)
     collection = field.collection_name if field else check_collection(target)
-    given = source or (field.source if field else None) or named_source(collection)
+    given = source or (given_source(field) if field else named_source(collection))
     own = _own(collection, field, using)
     foreign = Place(given, using) if given is not None else None
     if back and foreign is None:
@@ -84,9 +90,12 @@ def plan(
             f"or in HILO['SOURCES'], or name it by --source."
         )
     found = []
-    if field is not None and may_have_table(using, field.model):
-        label = f"{field.model._meta.label} on {using!r}"
-        found.append(Finding(label, highest_number(field, using)))
+    # Ids without a tag came from the source, those with one from our own counter.
+    tag = own.source.node_tag if isinstance(own.source, OwnCounter) else ""
+    for each in fields_of(collection):
+        if may_have_table(using, each.model):
+            label = f"{each.model._meta.label} on {using!r}"
+            found.append(Finding(label, highest_number(each, using, tag)))
     if table is not None:
         name = f"{table.table}.{table.column} on {using!r}"
         found.append(Finding(name, table.highest(using)))

@@ -34,6 +34,12 @@ class KeyColumn(NamedTuple):
                     "SELECT seq FROM sqlite_sequence WHERE name = %s", [self.table]
                 )
                 found += [value for (value,) in cursor.fetchall()]
+        wrong = [value for value in found if isinstance(value, str)]
+        if wrong:
+            raise ValueError(
+                f"{self.table}.{self.column} on {using!r} holds {wrong[0]!r}: no "
+                f"integer keys."
+            )
         return max((int(value) for value in found if value is not None), default=0)
 
     def claim(self, using: str, number: int) -> None:

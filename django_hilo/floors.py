@@ -15,7 +15,6 @@ from django.db import connections
 from django_hilo import pool
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
-from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Pace
 from django_hilo.targets import Target
@@ -30,10 +29,15 @@ def check_jump(target: Target, number: int, shown: str) -> None:
     not know it to be high enough.
     """
     jump = settings.MAX_FLOOR_JUMP
+    source = target.source
+    if number > source.max_number:
+        raise HiLoError(
+            f"The id '{shown}' is over {source.max_number} (max_number), where the ids "
+            f"of {source.name} end for all that share it."
+        )
     counter = pool.current().counter(target.key)
     if number <= counter.seen + jump:
         return
-    source = target.source
     known = max(source.read_max(target.using), source.row_floor(target.using))
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
@@ -75,7 +79,7 @@ def _raise_inside(target: Target, counter: Counter, number: int) -> None:
         return
     pace = floor.pace if floor is not None else Pace()
     step = pace.next(0, *target.capacities)
-    highest = min(number + step, MAX_NUMBER)
+    highest = min(number + step, target.source.max_number)
     _write(target, highest)
     if connection.in_atomic_block:
         # One for each write: a savepoint that rolls back takes its own write along.
@@ -101,7 +105,8 @@ def _raise_after_commit(
 
 
 def _raise_now(target: Target, counter: Counter, number: int) -> None:
-    highest = min(number + counter.next_floor_step(*target.capacities), MAX_NUMBER)
+    step = counter.next_floor_step(*target.capacities)
+    highest = min(number + step, target.source.max_number)
     try:
         _write(target, highest)
     except Exception:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -26,6 +27,7 @@ from django_hilo.identifiers import check_anchor, check_separator, id_end, id_st
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Held, Share
 from django_hilo.ranges import HiLoKeyGenerator, Reservation
+from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.targets import AnyTarget, Target, resolve
 
 logger = logging.getLogger("django_hilo")
@@ -286,6 +288,9 @@ def _reserve(
         above = max(above, source.row_floor(target.using))
     reserved = source.reserve(target.using, size, needed=needed, above=above)
     counter.source = source
+    if isinstance(source, ForeignCounter) and target.collection:
+        # For receivers of `range_reserved`, who know of collections.
+        return [replace(each, collection=target.collection) for each in reserved]
     return reserved
 
 

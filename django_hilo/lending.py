@@ -14,7 +14,7 @@ from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ranges import Reservation
 from django_hilo.sources.own import OwnCounter
 from django_hilo.tables import gapless_fields_of
-from django_hilo.targets import AnyTarget, Target, fields_of, resolve
+from django_hilo.targets import AnyTarget, Target, fields_of, named_source, resolve
 
 
 def known_target(collection: str, using: str | None = None) -> Target:
@@ -40,9 +40,15 @@ def known_target(collection: str, using: str | None = None) -> Target:
 def known_gapless_target(collection: str, using: str | None = None) -> Target:
     """Return as `known_target`, also where only a gapless counter knows it.
 
-    On the database of the rows: that is where gapless numbers are counted.
+    On the database of the rows: that is where gapless numbers are counted. Raises
+    `RangeNotLent` for a collection with a source.
     """
-    check_collection(collection)
+    source = named_source(check_collection(collection))
+    if source is not None:
+        raise RangeNotLent(
+            f"The ids of {collection!r} come from {source.name} and have no node tag: "
+            f"gapless ones would be the same texts. Ask for another collection."
+        )
     numbered, named = gapless_fields_of(collection), fields_of(collection)
     if numbered:
         field = numbered[0]

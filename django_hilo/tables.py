@@ -28,8 +28,8 @@ from django_hilo.targets import (
     CounterField,
     counter_fields,
     fields_of,
+    given_source,
     home_of,
-    named_source,
     resolve,
     routed,
 )
@@ -81,12 +81,11 @@ def other_sources(using: str) -> list[tuple[str, Source]]:
     """
     found = []
     for field in fields_on(using):
-        collection = field.collection_name
-        source = field.source or named_source(collection)
+        source = given_source(field)
         if source is None and field.is_integer:
             source = field.counter_of(using)[1]
         if source is not None and not isinstance(source, OwnCounter):
-            found.append((collection, source))
+            found.append((field.collection_name, source))
     if using == DEFAULT_DB_ALIAS:
         found += [
             (name, source)
@@ -128,15 +127,18 @@ def aliases() -> list[str]:
     ]
 
 
-def highest_number(field: models.Field[Any, Any], using: str) -> int:
-    """Return the highest number of the field's own counter in its table, else 0.
+def highest_number(
+    field: models.Field[Any, Any], using: str, node_tag: str | None = None
+) -> int:
+    """Return the highest number of a counter of the field in its table, else 0.
 
-    Ids of other nodes, other collections and other shapes do not count. Reads the whole
-    column in chunks, without loading objects.
+    ``node_tag`` is the counter's (``None``: that of the counter in use). Ids of other
+    nodes, other collections and other shapes do not count. Reads the whole column in
+    chunks, without loading objects.
     """
     assert isinstance(field, CounterField)
-    target = resolve(field, using)
-    return _highest(field, using, {"", target.node_tag})[0]
+    tag = resolve(field, using).node_tag if node_tag is None else node_tag
+    return _highest(field, using, {"", tag})[0]
 
 
 def highest_gapless_number(field: Any, using: str) -> int:

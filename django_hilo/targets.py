@@ -116,7 +116,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         using = router.db_for_write(field.model, **hints)
     collection = check_collection(field.collection_name)
     width = getattr(field, "width", None) or 0
-    source = field.source or named_source(collection)
+    source = given_source(field)
     if source is not None:
         return Target(collection, using, "", field, width, source)
     if field.is_integer:
@@ -136,6 +136,11 @@ def _of_collection(collection: str, using: str | None) -> Target:
         return Target(collection, using or DEFAULT_DB_ALIAS, "", field, 0, source)
     alias = home_of(using or DEFAULT_DB_ALIAS)
     return Target(collection, alias, settings.node_tag(alias))
+
+
+def given_source(field: CounterField) -> Source | None:
+    """Return the source that a field, or HILO["SOURCES"] for its collection, names."""
+    return field.source or named_source(field.collection_name)
 
 
 def named_source(collection: str) -> Source | None:

@@ -100,9 +100,14 @@ def _are_digests(value: Any) -> bool:
 
 
 def are_sources(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _is_inside(check_collection, name) and isinstance(source, ForeignCounter)
-        for name, source in value.items()
+    """Whether ``SOURCES`` is as it must be."""
+    return (
+        isinstance(value, dict)
+        and all(
+            _is_inside(check_collection, name) and isinstance(source, ForeignCounter)
+            for name, source in value.items()
+        )
+        and len({name.lower() for name in value}) == len(value)
     )
 
 
@@ -129,7 +134,8 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
         "SOURCES",
         are_sources,
-        "a dict of collections, each with a source of django_hilo.sources",
+        "a dict of collections, each with a source of django_hilo.sources, and none of "
+        "them twice in another case",
         "E022",
     ),
     (

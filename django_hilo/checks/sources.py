@@ -10,11 +10,12 @@ from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 
+from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.tables import aliases, may_have_table, other_sources
-from django_hilo.targets import counter_fields, named_source
+from django_hilo.targets import counter_fields, given_source, home_of
 
 
 def check_sources(
@@ -44,20 +45,20 @@ def check_other_writers(
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []
     for alias in _checked(databases):
-        if connections[alias].vendor != "mysql":
+        if not _others_collide(alias):
             continue
         labels = [
             field.model._meta.label
             for field in counter_fields()
-            if field.is_integer and _given(field) is None
+            if field.is_integer and given_source(field) is None
             if may_have_table(alias, field.model)
         ]
         if labels:
             found.append(
                 checks.Warning(
                     f"On {alias!r} the keys of {', '.join(labels)} are numbered by "
-                    f"HiLoDocument, and AUTO_INCREMENT gives the same numbers to rows "
-                    f"that others insert.",
+                    f"HiLoDocument, and the database (AUTO_INCREMENT) gives the same "
+                    f"numbers to rows that others insert.",
                     hint="Stop writers that leave the key to the database, old "
                     "versions of this project too, before this one starts; then "
                     "silence this check (SILENCED_SYSTEM_CHECKS).",
@@ -67,10 +68,14 @@ def check_other_writers(
     return found
 
 
+def _others_collide(alias: str) -> bool:
+    vendor = connections[alias].vendor
+    return vendor == "mysql" or (vendor == "sqlite" and home_of(alias) != alias)
+
+
 def _checked(databases: Sequence[str] | None) -> list[str]:
     """Return the databases to look at; none where SOURCES cannot be read."""
-    names = settings.SOURCES if isinstance(settings.SOURCES, dict) else [None]
-    if not all(isinstance(name, str) for name in names):
+    if not are_sources(settings.SOURCES):
         return []  # check_settings tells
     return [alias for alias in aliases() if alias in (databases or ())]
 
@@ -93,10 +98,6 @@ def _mixed(sources: Iterable[Source], alias: str) -> list[checks.CheckMessage]:
     ]
 
 
-def _given(field: Any) -> Source | None:
-    return field.source or named_source(field.collection_name)
-
-
 def _faults(source: Source, alias: str) -> list[Fault]:
     try:
         return source.faults(alias)
@@ -113,5 +114,7 @@ def _faults(source: Source, alias: str) -> list[Fault]:
 
 def _message(fault: Fault) -> checks.CheckMessage:
     if fault.is_certain:
-        return checks.Error(fault.message, hint=fault.remedy, id="django_hilo.E023")
+        # Before a migration that mends it, too, Django runs this check.
+        hint = f"{fault.remedy} Where a migration does: migrate --skip-checks."
+        return checks.Error(fault.message, hint=hint, id="django_hilo.E023")
     return checks.Warning(fault.message, hint=fault.remedy, id="django_hilo.W024")

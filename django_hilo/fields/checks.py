@@ -52,6 +52,7 @@ def check_gapless_field(field: GaplessIdField) -> list[checks.CheckMessage]:
     """Return what is wrong with a GaplessIdField, without any query."""
     return [
         *_check_collection(field),
+        *_check_no_source(field),
         *_check_one_database(field),
         *_check_room(field, len(f"{field.collection_name}/{MAX_NUMBER}")),
         *_check_default(field),
@@ -109,6 +110,20 @@ def _check_collection(field: GivesIds) -> list[checks.CheckMessage]:
             )
         ]
     return []
+
+
+def _check_no_source(field: GaplessIdField) -> list[checks.CheckMessage]:
+    if not _has_source(field):
+        return []
+    return [
+        checks.Error(
+            f"It gives ids such as '{field.collection_name}/1', and so does the source "
+            f"of that collection in HILO['SOURCES'].",
+            hint="Set collection= to another one.",
+            obj=field,
+            id="django_hilo.E108",
+        )
+    ]
 
 
 def _check_source(field: HiLoBigAutoField) -> list[checks.CheckMessage]:
@@ -188,18 +203,25 @@ def _check_width(field: HiLoField) -> list[checks.CheckMessage]:
 def _check_server_ids(field: HiLoField) -> list[checks.CheckMessage]:
     if not field.server_ids:
         return []
-    if settings.SHOW_NODE_TAG:
+    if settings.SHOW_NODE_TAG and not _has_source(field):
         return _check_one_database(field)
     return [
         checks.Error(
-            "server_ids=True gives ids such as 'orders/1', and so does the counter, as "
-            "ids hide the node tag (HILO['SHOW_NODE_TAG']).",
+            "server_ids=True gives ids such as 'orders/1', and so does the counter: "
+            "its ids hide the node tag (HILO['SHOW_NODE_TAG']), or have none, as numbers "
+            "of a source (HILO['SOURCES']).",
             hint="Show the node tag, or take gapless ids from a GaplessIdField of "
             "another collection.",
             obj=field,
             id="django_hilo.E108",
         )
     ]
+
+
+def _has_source(field: IdField) -> bool:
+    sources = settings.SOURCES if isinstance(settings.SOURCES, dict) else {}
+    collection = field.collection_name.lower()
+    return any(str(name).lower() == collection for name in sources)
 
 
 def _check_one_database(field: IdField) -> list[checks.CheckMessage]:

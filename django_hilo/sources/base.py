@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.db import connections
 
 from django_hilo.connections import is_bound
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.ranges import Reservation
 
 
@@ -27,6 +28,11 @@ class Fault(NamedTuple):
 
 class Source:
     """What a process draws ranges from; ``using`` is always the alias of a database."""
+
+    @property
+    def max_number(self) -> int:
+        """The highest number that it may give."""
+        return MAX_NUMBER
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.attempts import attempt, short_transaction
-from django_hilo.exceptions import SourceMismatch, TableMissing
+from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
 from django_hilo.failures import Failure, classify
 from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Fault, Source
@@ -35,6 +35,10 @@ class ForeignCounter(Value, Source):
     @property
     def name(self) -> str:
         return self.storage.name
+
+    @property
+    def max_number(self) -> int:
+        return self.rule.max_number
 
     @property
     def key(self) -> tuple[str, str]:
@@ -68,6 +72,11 @@ class ForeignCounter(Value, Source):
             return self.storage.read(db)
 
     def raise_floor(self, using: str, number: int) -> None:
+        if number > self.max_number:
+            raise CounterExhausted(
+                f"{self.name} cannot be raised over {number}: its ids end at "
+                f"{self.max_number} (max_number), where the partner's type does."
+            )
         stored = self.rule.stored_over(number)
         raise_it = partial(self.storage.raise_to, rule=self.rule, stored=stored)
         self._attempt(raise_it, using)

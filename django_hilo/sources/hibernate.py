@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 from django.utils.deconstruct import deconstructible
 
@@ -210,8 +210,7 @@ def _last_used(given: bool | None, segment: str | None, version: str) -> bool:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    try:
-        found: Any = tuple(int(part) for part in version.split(".")[:3])
-    except (AttributeError, ValueError) as error:
-        raise ValueError(f"version must be as '5.2.10', not {version!r}.") from error
-    return tuple(found)
+    found = re.match(r"\d+(\.\d+)*", version) if isinstance(version, str) else None
+    if found is None:
+        raise ValueError(f"version must be as '5.2.10', not {version!r}.")
+    return tuple(int(part) for part in found[0].split(".")[:3])

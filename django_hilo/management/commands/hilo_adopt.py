@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.utils.module_loading import import_string
 
 from django_hilo.adoption import plan
@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 options["target"],
                 options["database"],
                 source=options["source"],
-                table=options["table"],
+                table=_quoted(options["table"], options["database"]),
                 back=options["back"],
             )
             for finding in move.found:
@@ -72,7 +72,7 @@ class Command(BaseCommand):
                 move.make()
                 after = move.to.source.read_max(move.to.using)
                 self.stdout.write(self.style.SUCCESS(f"It was raised to {after}."))
-        except (HiLoError, LookupError, Error) as error:
+        except (HiLoError, LookupError, ValueError, Error) as error:
             raise CommandError(str(error).strip()) from error
 
 
@@ -84,6 +84,15 @@ def _source(path: str) -> Source:
     if not isinstance(found, Source):
         raise ArgumentTypeError(f"{path!r} is {found!r}, no source of django_hilo.")
     return found
+
+
+def _quoted(table: KeyColumn | None, using: str | None) -> KeyColumn | None:
+    """Return a table for SQL, whose name may have a schema."""
+    if table is None or "." not in table.table:
+        return table
+    ops = connections[using or DEFAULT_DB_ALIAS].ops
+    parts = [ops.quote_name(part) for part in table.table.split(".")]
+    return table._replace(table=".".join(parts))
 
 
 def _column(text: str) -> KeyColumn:

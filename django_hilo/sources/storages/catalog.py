@@ -12,6 +12,7 @@ from django_hilo.identifiers import MAX_NUMBER
 
 # Highest values of the types that counters have; what is not here is wrong for one.
 _LIMITS = {
+    "tinyint": 2**7 - 1,
     "smallint": 2**15 - 1,
     "mediumint": 2**23 - 1,
     "int": 2**31 - 1,
@@ -22,10 +23,33 @@ _LIMITS = {
 }
 
 
+def split_name(name: str) -> list[str]:
+    """Return the parts of ``schema.name``; a part in double quotes may hold a dot."""
+    parts = re.findall(r'"((?:[^"]|"")+)"|([^."]+)', name)
+    return [inside.replace('""', '"') or plain for inside, plain in parts]
+
+
+def named(connection: BaseDatabaseWrapper, name: str) -> str:
+    """Return a name quoted part by part, to be passed as a parameter."""
+    mark = "`" if connection.vendor == "mysql" else '"'
+    parts = (part.replace(mark, mark * 2) for part in split_name(name))
+    return ".".join(f"{mark}{part}{mark}" for part in parts)
+
+
 def quoted(connection: BaseDatabaseWrapper, name: str) -> str:
-    """Return a name for SQL; ``schema.name`` is quoted part by part."""
-    parts = re.findall(r'"(?:[^"]|"")+"|[^."]+', name)
-    return ".".join(connection.ops.quote_name(part) for part in parts)
+    """Return a name for SQL that takes parameters, if only an empty list of them."""
+    return escaped(named(connection, name))
+
+
+def escaped(sql: str) -> str:
+    """Return SQL whose percent signs are not taken for parameters."""
+    return sql.replace("%", "%%")
+
+
+def folded(connection: BaseDatabaseWrapper, column: str) -> str:
+    """Return a column's name as `columns_of` has it, PostgreSQL's alone with case."""
+    name = split_name(column)[-1]
+    return name if connection.vendor == "postgresql" else name.casefold()
 
 
 def rows_of(
@@ -40,15 +64,18 @@ def rows_of(
 
 def columns_of(connection: BaseDatabaseWrapper, table: str) -> dict[str, str]:
     """Return the types of a table's columns by name; empty where there is no table."""
+    schema, name = schema_and_name(table)
     if connection.vendor == "postgresql":
         found = rows_of(
             connection,
-            "SELECT attname, format_type(atttypid, NULL) FROM pg_catalog.pg_attribute "
+            "SELECT attname, CASE typtype WHEN 'd' THEN "
+            "format_type(typbasetype, typtypmod) ELSE format_type(atttypid, atttypmod) "
+            "END FROM pg_catalog.pg_attribute "
+            "JOIN pg_catalog.pg_type ON pg_type.oid = atttypid "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [quoted(connection, table)],
+            [named(connection, table)],
         )
     elif connection.vendor == "mysql":
-        schema, name = _split(table)
         found = rows_of(
             connection,
             "SELECT column_name, column_type FROM information_schema.columns "
@@ -57,17 +84,24 @@ def columns_of(connection: BaseDatabaseWrapper, table: str) -> dict[str, str]:
         )
     else:
         found = rows_of(
-            connection, "SELECT name, type FROM pragma_table_info(%s)", [table]
+            connection,
+            "SELECT name, type FROM pragma_table_info(%s, %s)",
+            [name, schema or "main"],
         )
-    return {str(name): str(kind).lower() for name, kind in found}
+    return {folded(connection, _whole(name)): kind.lower() for name, kind in found}
 
 
 def limit_of(connection: BaseDatabaseWrapper, kind: str) -> int | None:
     """Return the highest value that a column's type takes, None for no integer type."""
     if connection.vendor == "sqlite":
-        return MAX_NUMBER if "int" in kind else None
+        # It keeps whole numbers whole in all of these, and has no limit but its own.
+        counts = any(word in kind for word in ("int", "numeric", "decimal"))
+        return MAX_NUMBER if counts else None
     word = re.match(r"[a-z]*", kind)
     limit = _LIMITS.get(word[0]) if word else None
+    digits = re.match(r"(?:numeric|decimal)\((\d+)(?:,(\d+))?\)", kind)
+    if limit is not None and digits:
+        return min(10 ** (int(digits[1]) - int(digits[2] or 0)) - 1, MAX_NUMBER)
     if limit is not None and "unsigned" in kind:
         limit = min(limit * 2 + 1, MAX_NUMBER)
     return limit
@@ -77,35 +111,49 @@ def has_unique_key(
     connection: BaseDatabaseWrapper, table: str, columns: set[str]
 ) -> bool:
     """Whether no two rows can have the same values in some of these columns."""
+    schema, name = schema_and_name(table)
     if connection.vendor == "postgresql":
         found = rows_of(
             connection,
-            "SELECT array_agg(attname::text) FROM pg_catalog.pg_index "
+            "SELECT indexrelid, attname FROM pg_catalog.pg_index "
             "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = "
             "ANY(indkey) WHERE indrelid = to_regclass(%s) AND indisunique "
-            "AND indpred IS NULL AND indexprs IS NULL GROUP BY indexrelid",
-            [quoted(connection, table)],
+            "AND indpred IS NULL AND indexprs IS NULL",
+            [named(connection, table)],
         )
-        return any(set(names) <= columns for (names,) in found)
-    if connection.vendor == "mysql":
-        schema, name = _split(table)
+    elif connection.vendor == "mysql":
         found = rows_of(
             connection,
-            "SELECT group_concat(column_name) FROM information_schema.statistics "
+            "SELECT index_name, column_name FROM information_schema.statistics "
             "WHERE table_schema = coalesce(%s, database()) AND table_name = %s "
-            "AND NOT non_unique GROUP BY index_name",
+            "AND NOT non_unique",
             [schema, name],
         )
-        return any(set(names.split(",")) <= columns for (names,) in found)
-    with connection.cursor() as cursor:
-        constraints = connection.introspection.get_constraints(cursor, table)
-    return any(
-        (constraint["unique"] or constraint["primary_key"])
-        and set(constraint["columns"]) <= columns
-        for constraint in constraints.values()
-    )
+    else:
+        # An INTEGER PRIMARY KEY has no index of its own.
+        found = rows_of(
+            connection,
+            "SELECT NULL, name FROM pragma_table_info(%s, %s) WHERE pk > 0 UNION ALL "
+            "SELECT keys.name, columns.name FROM pragma_index_list(%s, %s) AS keys, "
+            "pragma_index_info(keys.name, %s) AS columns "
+            'WHERE keys."unique" AND NOT keys.partial',
+            [name, schema or "main", name, schema or "main", schema or "main"],
+        )
+    keys: dict[Any, set[str | None]] = {}
+    for key, column in found:
+        # SQLite has no name for an expression.
+        of_key = None if column is None else folded(connection, _whole(column))
+        keys.setdefault(key, set()).add(of_key)
+    wanted = {folded(connection, column) for column in columns}
+    return any(names <= wanted for names in keys.values())
 
 
-def _split(table: str) -> tuple[str | None, str]:
-    schema, _, name = table.rpartition(".")
-    return schema or None, name
+def schema_and_name(table: str) -> tuple[str | None, str]:
+    """Return the schema, None where none is named, and the name of a table."""
+    *before, name = split_name(table)
+    return (before[-1] if before else None), name
+
+
+def _whole(name: str) -> str:
+    """Return a name from the catalog so that it is not split."""
+    return '"' + name.replace('"', '""') + '"'

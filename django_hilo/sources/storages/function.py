@@ -4,7 +4,7 @@ from django.db import connections
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.attempts import short_transaction
-from django_hilo.exceptions import ConcurrencyError
+from django_hilo.exceptions import ConcurrencyError, SourceMismatch
 from django_hilo.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
@@ -58,7 +58,12 @@ class Function(Storage):
                 [(answer,)] = catalog.rows_of(
                     connection, f"SELECT {function}(%s)", [self.argument]
                 )
-            if answer is not None and answer >= 0:
+            if answer is None:
+                raise SourceMismatch(
+                    f"{self.name} on {db!r} returned NULL, no number of a block. Look "
+                    f"at the function and at its row."
+                )
+            if answer >= 0:
                 return int(answer)
         raise ConcurrencyError(
             f"{self.name} on {db!r} found another caller before it {_TRIES} times in a "
@@ -84,7 +89,7 @@ class Function(Storage):
         known = catalog.rows_of(
             connection,
             "SELECT to_regproc(%s) IS NOT NULL",
-            [catalog.quoted(connection, self.function)],
+            [catalog.named(connection, self.function)],
         )
         if not known[0][0]:
             return [

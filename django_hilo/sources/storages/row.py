@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django.db import DataError, connections
@@ -13,11 +14,13 @@ from django_hilo.exceptions import (
     SourceMismatch,
     UnsafeSource,
 )
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage
+from django_hilo.sources.storages.limits import near_limit
 
 _ROUNDS = 100
 
@@ -103,10 +106,8 @@ class Row(Storage):
         raise ConcurrencyError(f"{self.name} on {db!r} has no row locks. Use InnoDB.")
 
     def _lock(self, connection: BaseDatabaseWrapper) -> int:
-        lock = ""
-        if connection.features.has_select_for_update:
-            lock = " FOR UPDATE"
-        else:
+        lock = _lock_of(connection)
+        if not lock:
             # SQLite fails at once where a transaction reads first and writes then.
             column = catalog.quoted(connection, self.column)
             self._execute(connection, f"SET {column} = {column}", [])
@@ -142,6 +143,12 @@ class Row(Storage):
                     f"{self.table}.{column} is {found!r}, must be {wanted!r}: with any "
                     f"other its partners give ids twice. Set it, and stop them first."
                 )
+        is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        if not is_number or value != int(value):
+            raise SourceMismatch(
+                f"{self.name} is {value!r}, no whole number. Name the column that "
+                f"counts, or let its type be bigint."
+            )
         return int(value)
 
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
@@ -167,14 +174,14 @@ class Row(Storage):
             )
 
     def _write(self, connection: BaseDatabaseWrapper, old: int, new: int) -> bool:
-        # Where it is not strict, MariaDB would cut a number that is too high.
-        limit = None if connection.vendor == "postgresql" else self._limit(connection)
-        also = f", {self.also}" if self.also else ""
+        also = f", {catalog.escaped(self.also)}" if self.also else ""
         column = catalog.quoted(connection, self.column)
         try:
-            if limit is not None and new > limit:
-                raise DataError(f"the column takes {limit} at most")
+            if new > MAX_NUMBER and connection.vendor != "postgresql":
+                raise DataError(f"it is {MAX_NUMBER} at most")
             changed = self._execute(connection, f"SET {column} = %s{also}", [new], old)
+            if changed == 1 and connection.vendor != "postgresql":
+                self._check_kept(connection, new)
         except DataError as error:
             raise CounterExhausted(
                 f"{self.name} would become {new}: {str(error).strip()}. Widen it to "
@@ -182,9 +189,11 @@ class Row(Storage):
             ) from error
         return changed == 1
 
-    def _limit(self, connection: BaseDatabaseWrapper) -> int | None:
-        kinds = catalog.columns_of(connection, self.table)
-        return catalog.limit_of(connection, kinds.get(self.column, ""))
+    def _check_kept(self, connection: BaseDatabaseWrapper, new: int) -> None:
+        # Where it is not strict, MariaDB cuts a number that is too high.
+        [(kept, *_)] = self._select(connection, _lock_of(connection))
+        if kept != new:
+            raise DataError(f"the column made {kept} of it")
 
     def _execute(
         self,
@@ -205,8 +214,7 @@ class Row(Storage):
         parts = [f"{catalog.quoted(connection, name)} = %s" for name in self.key]
         parameters = list(self.key.values())
         if self.where:
-            # A literal percent sign would be taken for a parameter.
-            parts.append(f"({self.where.replace('%', '%%')})")
+            parts.append(f"({catalog.escaped(self.where)})")
         if old is not None:
             parts.append(f"{catalog.quoted(connection, self.column)} = %s")
             parameters.append(old)
@@ -224,7 +232,9 @@ class Row(Storage):
                 )
             ]
         missing = [
-            name for name in (self.column, *self.key, *self.fixed) if name not in kinds
+            name
+            for name in (self.column, *self.key, *self.fixed)
+            if catalog.folded(connection, name) not in kinds
         ]
         if missing:
             return [
@@ -235,11 +245,12 @@ class Row(Storage):
                     "case where the partner does not quote them.",
                 )
             ]
-        limit = catalog.limit_of(connection, kinds[self.column])
+        kind = kinds[catalog.folded(connection, self.column)]
+        limit = catalog.limit_of(connection, kind)
         if limit is None:
             return [
                 Fault(
-                    f"{self.name} on {db!r} is {kinds[self.column]}, no whole number.",
+                    f"{self.name} on {db!r} is {kind}, no whole number.",
                     "Name the column that counts.",
                 )
             ]
@@ -269,18 +280,5 @@ class Row(Storage):
         ]
 
 
-def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
-    """Return a fault where nine tenths of the numbers, or of the ids, are used."""
-    highest = rule.highest(stored)
-    for what, number, most in (
-        ("is", stored, limit),
-        ("has given ids up to", highest, rule.max_number),
-    ):
-        if number > most // 10 * 9:
-            return Fault(
-                f"{name} {what} {number}; its type ends at {most}.",
-                "Widen it to bigint, and the partner's type with it, before it is used "
-                "up.",
-                is_certain=number + rule.increment > most,
-            )
-    return None
+def _lock_of(connection: BaseDatabaseWrapper) -> str:
+    return " FOR UPDATE" if connection.features.has_select_for_update else ""
