@@ -208,8 +208,8 @@ def _check_server_ids(field: HiLoField) -> list[checks.CheckMessage]:
     return [
         checks.Error(
             "server_ids=True gives ids such as 'orders/1', and so does the counter: "
-            "its ids hide the node tag (HILO['SHOW_NODE_TAG']), or have none, as numbers "
-            "of a source (HILO['SOURCES']).",
+            "its ids hide the node tag (HILO['SHOW_NODE_TAG']), or have none, as "
+            "numbers of a source do (HILO['SOURCES']).",
             hint="Show the node tag, or take gapless ids from a GaplessIdField of "
             "another collection.",
             obj=field,
