@@ -154,7 +154,7 @@ class TestCatalog:
                     "INSERT INTO hibernate_unique_key VALUES (200000000)",
                 ],
                 "W024",
-                "has given ids up to 1999999999; its type ends at 2147483647. Widen it",
+                "has given ids up to 1999999999; max_number is 2147483647. Widen",
             ),
         ],
     )

@@ -101,7 +101,8 @@ def limit_of(connection: BaseDatabaseWrapper, kind: str) -> int | None:
     limit = _LIMITS.get(word[0]) if word else None
     digits = re.match(r"(?:numeric|decimal)\((\d+)(?:,(\d+))?\)", kind)
     if limit is not None and digits:
-        return min(10 ** (int(digits[1]) - int(digits[2] or 0)) - 1, MAX_NUMBER)
+        most = int("9" * (int(digits[1]) - int(digits[2] or 0)) or "0")
+        return min(most, MAX_NUMBER)
     if limit is not None and "unsigned" in kind:
         limit = min(limit * 2 + 1, MAX_NUMBER)
     return limit

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import pairwise
 
-from django.db import DataError, Error, connections
+from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
@@ -11,20 +11,11 @@ from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
-from django_hilo.sources.storages import sequence_sql
+from django_hilo.sources.storages import raising, sequence_sql
 from django_hilo.sources.storages.base import Storage
-from django_hilo.sources.storages.row import near_limit
+from django_hilo.sources.storages.limits import near_limit
 
 _TRIES = 10
-
-
-class State(NamedTuple):
-    """What the catalog says of a sequence."""
-
-    next: int
-    increment: int
-    highest: int
-    cycles: bool
 
 
 @deconstructible(path="django_hilo.sources.storages.Sequence")
@@ -47,13 +38,18 @@ class Sequence(Storage):
         self, db: str, rule: Rule, size: int, needed: int, above: int
     ) -> list[Range]:
         found: list[Range] = []
+        beyond: Range | None = None
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
-                for first, last in self._drawn(connection, rule, size):
-                    for ids in rule.ids_between(first, last):
-                        found += _over(above, ids, rule)
+                runs = self._drawn(connection, rule, size, needed - _count(found))
+            for first, last in runs:
+                for ids in rule.ids_between(first, last):
+                    found += _between(above, ids, rule.max_number)
+                    beyond = ids if ids.high > rule.max_number else beyond
             if _count(found) >= needed:
                 return found
+            if beyond is not None:
+                rule.clip(beyond, needed)
             if found:
                 size = needed + rule.block
             elif above:
@@ -67,27 +63,60 @@ class Sequence(Storage):
         )
 
     def _drawn(
-        self, connection: BaseDatabaseWrapper, rule: Rule, size: int
+        self, connection: BaseDatabaseWrapper, rule: Rule, size: int, needed: int
     ) -> list[tuple[int, int]]:
         """Return the first and last values of runs without a gap."""
-        count = -(-size // rule.block)
+        count, least = (-(-ids // rule.block) for ids in (size, needed))
         sql = self._sql(connection)
         try:
-            found = sql.draw(connection, self.sequence, rule.increment, count)
-        except (DataError, Error) as error:
+            found = sql.draw(connection, self.sequence, rule.increment, count, least)
+        except Error as error:
             if sql.is_used_up(error):
-                raise CounterExhausted(
-                    f"{self.name} on {connection.alias!r} is at its highest value: "
-                    f"{str(error).strip()}. Widen it: ALTER SEQUENCE ... AS bigint, "
-                    f"MAXVALUE."
-                ) from error
+                raise self._exhausted(connection, str(error).strip()) from error
             raise
         if not found:
-            raise SourceMismatch(str(self._fault(connection, rule)))
+            self._refuse(connection, rule, least)
+        # Whoever altered it may have committed while the draw waited for its lock.
+        increment, cycles = sql.parameters(connection, self.sequence)
+        apart = all(
+            following[0] >= before[1] + rule.increment
+            for before, following in pairwise(found)
+        )
+        if increment != rule.increment or cycles or not apart:
+            raise SourceMismatch(
+                f"{self.name} on {connection.alias!r} was altered while ids were drawn "
+                f"from it: INCREMENT BY is {increment}, and the source says "
+                f"{rule.increment}. Nothing is given; stop its partners, and set both "
+                f"alike."
+            )
         return found
+
+    def _refuse(self, connection: BaseDatabaseWrapper, rule: Rule, least: int) -> None:
+        fault = self._mismatch(connection, rule)
+        if fault is None:
+            raise self._exhausted(
+                connection, f"fewer than {least} values are left, and none was drawn"
+            )
+        raise SourceMismatch(str(fault))
+
+    def _exhausted(
+        self, connection: BaseDatabaseWrapper, reason: str
+    ) -> CounterExhausted:
+        return CounterExhausted(
+            f"{self.name} on {connection.alias!r} is at its highest value: {reason}. "
+            f"Widen it: ALTER SEQUENCE ... AS bigint, MAXVALUE."
+        )
 
     def _fault(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
         """Return why the sequence gives nothing, or soon will give nothing."""
+        fault = self._mismatch(connection, rule)
+        state = self._state(connection)
+        if fault is not None or state is None:
+            return fault
+        following = state.start if state.next is None else state.next
+        return near_limit(self.name, following, state.highest, rule)
+
+    def _mismatch(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
         state = self._state(connection)
         if state is None:
             return Fault(
@@ -109,11 +138,10 @@ class Sequence(Storage):
                 f"ids would be given twice.",
                 "ALTER SEQUENCE ... NO CYCLE.",
             )
-        return near_limit(self.name, state.next, state.highest, rule)
+        return None
 
-    def _state(self, connection: BaseDatabaseWrapper) -> State | None:
-        found = self._sql(connection).state(connection, self.sequence)
-        return None if found is None else State(*found)
+    def _state(self, connection: BaseDatabaseWrapper) -> sequence_sql.State | None:
+        return self._sql(connection).state(connection, self.sequence)
 
     def _sql(
         self, connection: BaseDatabaseWrapper
@@ -131,11 +159,20 @@ class Sequence(Storage):
 
     def read(self, db: str) -> int | None:
         state = self._state(connections[db])
+        if state is not None and state.next is None:
+            raise SourceMismatch(
+                f"Where {self.name} on {db!r} stands cannot be read before its first "
+                f"value is drawn. GRANT SELECT ON SEQUENCE {self.sequence} to the role."
+            )
         return None if state is None else state.next
 
     def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+        sql = self._sql(connections[db])
+        if isinstance(sql, sequence_sql.PostgreSQL):
+            raising.raise_to(db, self.sequence, stored)
+            return
         with short_transaction(db) as connection:
-            self._sql(connection).raise_to(connection, self.sequence, stored)
+            sql.raise_to(connection, self.sequence, stored)
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         connection = connections[db]
@@ -145,10 +182,9 @@ class Sequence(Storage):
         return [] if fault is None else [fault]
 
 
-def _over(above: int, ids: Range, rule: Rule) -> list[Range]:
-    if ids.high <= above:
-        return []
-    return [rule.clip(Range(max(ids.low, above + 1), ids.high))]
+def _between(above: int, ids: Range, highest: int) -> list[Range]:
+    low, high = max(ids.low, above + 1), min(ids.high, highest)
+    return [Range(low, high)] if low <= high else []
 
 
 def _count(ranges: list[Range]) -> int:
