@@ -153,10 +153,12 @@ class TestTheEndOfASequence:
             SEQUENCE.raise_floor("default", 500)
         assert next_value("orders_seq") == 96
 
-    def test_max_number(self):
-        source = database.Sequence("orders_seq", max_number=97)
-        assert drawn(source) == [96, 97]
-        with pytest.raises(CounterExhausted):
+    def test_max_number(self, make):
+        make("CREATE SEQUENCE endless_seq")
+        source = database.Sequence("endless_seq", max_number=40)
+        assert drawn(source) == [*range(1, 33)]
+        assert drawn(source) == [*range(33, 41)]
+        with pytest.raises(CounterExhausted, match="max_number"):
             drawn(source)
 
 
@@ -247,6 +249,11 @@ class TestTheLockOfARaise:
         with pytest.raises(ReservationTimeout, match="orders_seq"):
             self.raised_behind_a_partner(5_000_000)
         assert next_value("orders_seq") == 2
+
+    def test_one_that_another_raised_meanwhile_does_not_fall(self):
+        execute("SELECT setval('orders_seq', 500)")
+        sequence_sql.PostgreSQL().restart(connection, "orders_seq", 10)
+        assert next_value("orders_seq") == 501
 
     def test_a_free_one_is_restarted(self):
         SEQUENCE.raise_floor("default", 5_000_000)

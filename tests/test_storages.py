@@ -146,11 +146,11 @@ class TestNames:
         execute(f"CREATE TABLE {table} ({column} int, {key} varchar(9), note text)")
         try:
             execute(f"INSERT INTO {table} VALUES (2, 'x', 'a')")
-            row = Row("a%b", "h%s", key={"k%": "x"}, also="note = '5%'")
+            row = Row("a%b", "h%s", key={"k%": "x"}, also="note = '5%s'")
             source = ForeignCounter(row, rules.LastUsed(1))
             assert source.faults("default") == []
             assert drawn(source, 3) == [3, 4, 5]
-            assert execute(f"SELECT note FROM {table}") == [("5%",)]
+            assert execute(f"SELECT note FROM {table}") == [("5%s",)]
         finally:
             execute(f"DROP TABLE {table}")
 
