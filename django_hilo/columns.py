@@ -13,6 +13,11 @@ class KeyColumn(NamedTuple):
     table: str
     column: str
 
+    @property
+    def _name(self) -> str:
+        # SQLite's own tables hold it as it was created, without quotes.
+        return self.table.strip('"')
+
     def highest(self, using: str) -> int:
         """Return the highest key that a row has, or that the default has given."""
         connection = connections[using]
@@ -31,7 +36,8 @@ class KeyColumn(NamedTuple):
                 found += [value for (value,) in cursor.fetchall()]
             elif connection.vendor == "sqlite" and _has_sequences(cursor):
                 cursor.execute(
-                    "SELECT seq FROM sqlite_sequence WHERE name = %s", [self.table]
+                    "SELECT seq FROM sqlite_sequence WHERE lower(name) = lower(%s)",
+                    [self._name],
                 )
                 found += [value for (value,) in cursor.fetchall()]
         wrong = [value for value in found if isinstance(value, str)]
@@ -48,14 +54,16 @@ class KeyColumn(NamedTuple):
             if not _has_sequences(cursor):
                 return
             cursor.execute(
-                "UPDATE sqlite_sequence SET seq = %s WHERE name = %s AND seq < %s",
-                [number, self.table, number],
+                "UPDATE sqlite_sequence SET seq = %s "
+                "WHERE lower(name) = lower(%s) AND seq < %s",
+                [number, self._name, number],
             )
             # A table without a row yet; one without AUTOINCREMENT never reads it.
             cursor.execute(
-                "INSERT INTO sqlite_sequence (name, seq) SELECT %s, %s "
-                "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = %s)",
-                [self.table, number, self.table],
+                "INSERT INTO sqlite_sequence (name, seq) SELECT name, %s "
+                "FROM sqlite_master WHERE type = 'table' AND lower(name) = lower(%s) "
+                "AND name NOT IN (SELECT name FROM sqlite_sequence)",
+                [number, self._name],
             )
 
     def release(self, using: str, high: int, last: int) -> None:
@@ -63,8 +71,9 @@ class KeyColumn(NamedTuple):
         with connections[using].cursor() as cursor:
             if _has_sequences(cursor):
                 cursor.execute(
-                    "UPDATE sqlite_sequence SET seq = %s WHERE name = %s AND seq = %s",
-                    [last, self.table, high],
+                    "UPDATE sqlite_sequence SET seq = %s "
+                    "WHERE lower(name) = lower(%s) AND seq = %s",
+                    [last, self._name, high],
                 )
 
 

@@ -14,7 +14,7 @@ from django.db import connections
 
 from django_hilo import pool
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError
+from django_hilo.exceptions import HiLoError, TableMissing
 from django_hilo.ledger import Ledger
 from django_hilo.pool import Counter, Pace
 from django_hilo.targets import Target
@@ -109,6 +109,9 @@ def _raise_now(target: Target, counter: Counter, number: int) -> None:
     highest = min(number + step, target.source.max_number)
     try:
         _write(target, highest)
+    except TableMissing as error:
+        # A migration made the row; the counter will start over it.
+        logger.debug("No floor: %s", error)
     except Exception:
         # The row is committed and stays; this process will keep clear of its number.
         logger.warning(

@@ -128,6 +128,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             for field in fields:
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
+                    stack.enter_context(field.conflicting(objects, using))
                 field.check_explicit(objects, using)
                 field.expect_explicit(objects, using)
                 stack.enter_context(field.inserting(objects, using))

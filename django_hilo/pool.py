@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from itertools import accumulate
 from typing import NamedTuple
 
 from django_hilo.connections import DatabaseKey
@@ -64,7 +65,8 @@ def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
     """Take ``count`` numbers out of the first ranges, or none where fewer are left."""
     if ranges and ranges[0].left > count:
         return [ranges[0].take(count)]
-    if sum(held.left for held in ranges) < count:
+    # All of them where they are too few only: there may be a range a number.
+    if not any(left >= count for left in accumulate(held.left for held in ranges)):
         return None
     shares = []
     while count:

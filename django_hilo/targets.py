@@ -145,6 +145,8 @@ def given_source(field: CounterField) -> Source | None:
 
 def named_source(collection: str) -> Source | None:
     """Return what HILO["SOURCES"] names for a collection, whatever its case."""
+    if not settings.SOURCES:
+        return None
     wanted = collection.lower()
     for name, source in settings.SOURCES.items():
         if name.lower() == wanted:
@@ -155,7 +157,7 @@ def named_source(collection: str) -> Source | None:
 
 def counter_fields() -> Iterator[Any]:
     """Yield the fields of all installed models whose values come from counters."""
-    for model in apps.get_models():
+    for model in apps.get_models(include_auto_created=True):
         if not model._meta.proxy:
             for field in model._meta.local_fields:
                 if isinstance(field, CounterField):
@@ -165,7 +167,7 @@ def counter_fields() -> Iterator[Any]:
 def fields_of(collection: str) -> list[Any]:
     """Return the fields of a collection, whatever its case."""
     global _index
-    installed = apps.get_models()
+    installed = apps.get_models(include_auto_created=True)
     # Django keeps this list until the installed apps change.
     if installed is not _index[0]:
         _index = (installed, _by_collection())

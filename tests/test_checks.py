@@ -142,7 +142,7 @@ class TestHomes:
 def own_ids(model: type[models.Model]) -> list[str]:
     messages = [m for m in model.check() if "django_hilo" in str(m.id)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apps, "get_models", lambda: [model])
+        patch.setattr(apps, "get_models", lambda **options: [model])
         messages += hilo_checks.check_managers(None)
     return ids(messages)
 
@@ -284,7 +284,7 @@ class TestCollections:
                 class Meta:
                     app_label = "records"
 
-        monkeypatch.setattr(apps, "get_models", lambda: [Thing, thing])
+        monkeypatch.setattr(apps, "get_models", lambda **options: [Thing, thing])
         assert ids(hilo_checks.check_collections(None)) == expected
 
     def test_one_collection_on_purpose(self, monkeypatch):
@@ -302,5 +302,5 @@ class TestCollections:
                 class Meta:
                     app_label = "records"
 
-        monkeypatch.setattr(apps, "get_models", lambda: [A, B])
+        monkeypatch.setattr(apps, "get_models", lambda **options: [A, B])
         assert hilo_checks.check_collections(None) == []

@@ -113,7 +113,7 @@ class TestSequences:
         with pytest.raises(SourceMismatch, match="no rising sequence of its own"):
             Crate.objects.create()
         found = check_sources(None, databases=["default"])
-        assert [each.id for each in found] == ["django_hilo.E023"]
+        assert [each.id for each in found] == ["django_hilo.W024"]
         assert "numbers_crate" in found[0].msg
 
     def test_a_falling_one_is_none(self, new_process):

@@ -15,7 +15,7 @@ from django_hilo.conf import settings
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.tables import aliases, may_have_table, other_sources
-from django_hilo.targets import counter_fields, given_source, home_of
+from django_hilo.targets import counter_fields, given_source
 
 
 def check_sources(
@@ -45,7 +45,7 @@ def check_other_writers(
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []
     for alias in _checked(databases):
-        if not _others_collide(alias):
+        if connections[alias].vendor != "mysql":
             continue
         labels = [
             field.model._meta.label
@@ -66,11 +66,6 @@ def check_other_writers(
                 )
             )
     return found
-
-
-def _others_collide(alias: str) -> bool:
-    vendor = connections[alias].vendor
-    return vendor == "mysql" or (vendor == "sqlite" and home_of(alias) != alias)
 
 
 def _checked(databases: Sequence[str] | None) -> list[str]:

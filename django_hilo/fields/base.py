@@ -101,6 +101,13 @@ class GivesIds(_Field):
         self.assign_missing(instances, using)
         yield
 
+    @contextmanager
+    def conflicting(
+        self, instances: Sequence[models.Model], using: str
+    ) -> Iterator[None]:
+        """Insert rows in the block that may exist, and then be ignored or updated."""
+        yield
+
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none."""
         raise NotImplementedError  # pragma: no cover - fields of each kind have it

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.core import checks
-from django.db import connections, models, router
+from django.db import connections, models
 
 from django_hilo import floors, generator
 from django_hilo.columns import KeyColumn
@@ -20,7 +22,7 @@ from django_hilo.freshness import (
 from django_hilo.naming import collection_of_keys
 from django_hilo.sources.base import Source
 from django_hilo.sources.column import source_of
-from django_hilo.targets import CounterField, home_of, resolve
+from django_hilo.targets import CounterField, given_source, home_of, resolve
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 else:
     _BigAutoField = models.BigAutoField
 
+
+logger = logging.getLogger("django_hilo")
 
 # Where DEFAULT_AUTO_FIELD reaches the model of the table django_migrations.
 _RECORD = "django.db.migrations.recorder"
@@ -86,24 +90,34 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         return source_of(self.collection_name, column, self.is_historical, using, home)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        if is_from_default(instance) or self._may_be_elsewhere():
-            leave_to_default(instance)
+        # bulk_create() of a plain manager says neither its database nor what it does
+        # on conflicts; the column's default is right in all cases.
+        using = self._written_to(instance)
+        if is_from_default(instance) or self._shares_numbers_with_default(using):
             return None
         return super().get_pk_value_on_save(instance)
 
-    def _may_be_elsewhere(self) -> bool:
-        """Whether bulk_create() of a plain manager had to guess the database.
+    def _shares_numbers_with_default(self, using: str) -> bool:
+        shares = connections[using].vendor in ("postgresql", "sqlite")
+        return shares and given_source(self) is None
 
-        It does not say which one; the column's default is always that of the right one.
-        MariaDB's would collide with the ranges.
+    @contextmanager
+    def conflicting(
+        self, instances: Sequence[models.Model], using: str
+    ) -> Iterator[None]:
+        """Leave new numbers to the default: a row that exists keeps its own.
+
+        MariaDB gets ours, and the objects forget them: which have rows is not known.
         """
-        vendors = [
-            connections[alias].vendor
-            for alias in connections
-            if not connections[alias].settings_dict["TEST"].get("MIRROR")
-            and router.allow_migrate_model(alias, self.model)
-        ]
-        return len(vendors) > 1 and "mysql" not in vendors
+        missing = [each for each in instances if self.is_missing(each)]
+        if self._shares_numbers_with_default(using):
+            for instance in missing:
+                leave_to_default(instance)
+            yield
+            return
+        yield
+        for instance in missing:
+            setattr(instance, self.attname, None)
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give numbers to the instances that have none, for one reservation at most.
@@ -111,9 +125,12 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         In a migration that runs before the tables of django_hilo exist they are left to
         the column's default, as is Django's own record of migrations.
         """
-        missing = list(
-            {id(each): each for each in instances if self.is_missing(each)}.values()
-        )
+        found = {
+            id(each): each
+            for each in instances
+            if self.is_missing(each) and not is_from_default(each)
+        }
+        missing = list(found.values())
         if not missing:
             return
         target = resolve(self, using)
@@ -121,9 +138,8 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
             if self._has_no_counter or self.model.__module__ == _RECORD:
                 raise TableMissing
             numbers = generator.next_numbers(target, len(missing))
-        except TableMissing:
-            # A model of a migration lives as long as that: asked once.
-            self._has_no_counter = self.is_historical
+        except TableMissing as error:
+            self._note_missing_tables(error)
             for instance in missing:
                 leave_to_default(instance)
             return
@@ -139,31 +155,50 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
     def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         found = self._explicit(instances, using)
         if found:
-            floors.expect(resolve(self, using), found)
+            try:
+                floors.expect(resolve(self, using), found)
+            except TableMissing as error:
+                self._note_missing_tables(error)
 
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Keep coming ranges over the explicit numbers that were inserted."""
         found = self._explicit(instances, using)
         if found:
-            floors.observe(resolve(self, using), found, using)
+            try:
+                floors.observe(resolve(self, using), found, using)
+            except TableMissing as error:
+                self._note_missing_tables(error)
         for instance in instances:
             forget_fresh(instance, self.attname)
 
+    def _note_missing_tables(self, error: TableMissing) -> None:
+        """Go on by the column's default; the counter starts over its numbers later."""
+        # A model of a migration lives as long as that: asked once.
+        self._has_no_counter = self.is_historical
+        if not self.is_historical and self.model.__module__ != _RECORD:
+            logger.warning(
+                "%s is numbered by the database, without django-hilo: %s",
+                self.model._meta.label,
+                error,
+            )
+
     def _explicit(self, instances: Iterable[models.Model], using: str) -> list[int]:
         """Return the numbers over 0 that are not ours."""
+        if self._has_no_counter:
+            return []
         found = []
         for instance in instances:
             value = instance.__dict__.get(self.attname)
-            # An id that is no number is for the database to refuse.
-            ours = is_fresh(instance, self.attname) or is_from_default(instance)
-            if isinstance(value, int | str) and not ours:
-                number = self._number(value)
+            if not (is_fresh(instance, self.attname) or is_from_default(instance)):
+                number = _number_of(value)
                 if number > 0:
                     found.append(number)
         return found
 
-    def _number(self, value: int | str) -> int:
-        try:
-            return int(value)
-        except ValueError:
-            return 0
+
+def _number_of(value: Any) -> int:
+    """Return a key's number; 0 for what is none, which the database will refuse."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -86,9 +86,12 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
                 giving = field.inserting([self], using)
         with giving, watched([self]):
             if ours and field.is_key:
-                if raw:
+                if raw or not (self._state.adding or only_update):
+                    # The key of an object that was loaded may be another now.
                     assert using is not None
                     field.check_explicit([self], using)
+                if raw:
+                    assert using is not None
                     place(self, using)
                 fresh = self._state.adding and is_fresh(self, field.attname)
                 force_insert = force_insert or (fresh and not only_update)

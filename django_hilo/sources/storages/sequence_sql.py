@@ -134,7 +134,10 @@ class PostgreSQL:
         _run(connection, f"ALTER SEQUENCE {name} INCREMENT BY {int(state.increment)}")
         state = self.state(connection, sequence)
         if state is not None and state.next is not None and state.next < value:
-            _run(connection, f"ALTER SEQUENCE {name} RESTART WITH {int(value)}")
+            # In whole steps: another site may count the numbers in between.
+            steps = -(-(value - state.next) // state.increment)
+            start = state.next + steps * state.increment
+            _run(connection, f"ALTER SEQUENCE {name} RESTART WITH {int(start)}")
 
     def is_used_up(self, error: Exception) -> bool:
         """Whether the sequence is at its highest value."""
