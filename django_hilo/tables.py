@@ -18,9 +18,8 @@ from django.db import (
 from django.db.models import Max
 
 from django_hilo.conf import settings
-from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField
-from django_hilo.identifiers import DocumentId, parse
+from django_hilo.fields.base import parse_or_none
 from django_hilo.models import HiLoDocument
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
@@ -188,7 +187,7 @@ def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
     collection = field.collection_name.lower()
     highest, its_id = 0, ""
     for text in texts:
-        document_id = _parse_or_none(text)
+        document_id = parse_or_none(text)
         if (
             document_id is not None
             and document_id.number > highest
@@ -197,10 +196,3 @@ def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
         ):
             highest, its_id = document_id.number, text
     return highest, its_id
-
-
-def _parse_or_none(text: str | None) -> DocumentId | None:
-    try:
-        return parse(text)  # type: ignore[arg-type]
-    except InvalidDocumentId:
-        return None  # NULL, or an id of another kind

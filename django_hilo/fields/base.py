@@ -169,8 +169,8 @@ class IdField(GivesIds, _CharField):
         super().give(instance, value, home)
 
 
-def parse_or_none(text: str) -> DocumentId | None:
-    """Return the parts of an id, None for a text that no counter can give."""
+def parse_or_none(text: Any) -> DocumentId | None:
+    """Return the parts of an id, None for NULL or a text that no counter can give."""
     try:
         return parse(text)
     except InvalidDocumentId:

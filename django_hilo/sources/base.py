@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from django.db import connections
@@ -26,7 +27,7 @@ class Fault(NamedTuple):
         return f"{self.message} {self.remedy}"
 
 
-class Source:
+class Source(ABC):
     """What a process draws ranges from; ``using`` is always the alias of a database."""
 
     @property
@@ -40,14 +41,15 @@ class Source:
         return self.key[0]
 
     @property
+    @abstractmethod
     def key(self) -> tuple[str, str]:
         """What tells its numbers from those of others in the pool of a process."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
 
     def is_bound(self, using: str) -> bool:
         """Whether a range reserved now would belong to the caller's transaction."""
         return is_bound(connections[using])
 
+    @abstractmethod
     def reserve(
         self, using: str, size: int, *, needed: int = 1, above: int = 0
     ) -> list[Reservation]:
@@ -57,11 +59,10 @@ class Source:
         there may be fewer than ``size``, but not than ``needed``. Raises as
         `django_hilo.reservation.reserve`.
         """
-        raise NotImplementedError  # pragma: no cover
 
+    @abstractmethod
     def read_max(self, using: str) -> int:
         """Return the highest number that anybody may hold; takes no lock."""
-        raise NotImplementedError  # pragma: no cover
 
     def row_floor(self, using: str) -> int:
         """Return what rows set as a floor that the counter may not know of, or 0.
@@ -74,9 +75,9 @@ class Source:
         """Whether each range is kept over `row_floor` anyway, under the lock."""
         return False
 
+    @abstractmethod
     def raise_floor(self, using: str, number: int) -> None:
         """Keep all coming ranges over a number; the counter never falls."""
-        raise NotImplementedError  # pragma: no cover
 
     def faults(self, using: str) -> list[Fault]:
         """Return what the database's catalog says against the source; reads only."""

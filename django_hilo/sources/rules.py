@@ -7,6 +7,7 @@ twice. L1, M1 ... name the rules as docs/sources.md lists them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from django.utils.deconstruct import deconstructible
@@ -17,7 +18,7 @@ from django_hilo.ranges import Range
 from django_hilo.sources.values import Value
 
 
-class Rule(Value):
+class Rule(Value, ABC):
     """One way to read a stored number; each is the sum of `low_of` and `increment`.
 
     ``block`` is how many ids one step of the stored number gives, 1 or more.
@@ -42,9 +43,9 @@ class Rule(Value):
         parts = [f"{k}={v}" for k, v in self._parts().items() if k != "max_number"]
         return f"{type(self).__name__}({', '.join(parts)})"
 
+    @abstractmethod
     def low_of(self, stored: int) -> int:
         """Return the lowest id of the block of a stored number, by formula alone."""
-        raise NotImplementedError  # pragma: no cover - each rule has its own
 
     def ids_of(self, stored: int) -> Range | None:
         """Return the ids of one block; None where it has none over 0."""
@@ -90,9 +91,9 @@ class Rule(Value):
         """Return the highest id that anybody may hold while this number is stored."""
         return max(self.low_of(stored) - 1, 0)
 
+    @abstractmethod
     def stored_over(self, number: int) -> int:
         """Return the least stored number from which on all ids are over ``number``."""
-        raise NotImplementedError  # pragma: no cover - each rule has its own
 
 
 @deconstructible(path="django_hilo.sources.rules.HiLo")
