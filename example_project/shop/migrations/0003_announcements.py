@@ -7,26 +7,33 @@ import django_hilo.managers
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('shop', '0002_lines_anchored_to_orders'),
+        ("shop", "0002_lines_anchored_to_orders"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Announcement',
+            name="Announcement",
             fields=[
-                ('id', django_hilo.fields.HiLoBigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text', models.CharField(max_length=200, verbose_name='text')),
-                ('published_on', models.DateField(verbose_name='published on')),
+                (
+                    "id",
+                    django_hilo.fields.HiLoBigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("text", models.CharField(max_length=200, verbose_name="text")),
+                ("published_on", models.DateField(verbose_name="published on")),
             ],
             options={
-                'verbose_name': 'announcement',
-                'verbose_name_plural': 'announcements',
-                'ordering': ('-published_on', '-pk'),
+                "verbose_name": "announcement",
+                "verbose_name_plural": "announcements",
+                "ordering": ("-published_on", "-pk"),
             },
             managers=[
-                ('objects', django_hilo.managers.HiLoManager()),
+                ("objects", django_hilo.managers.HiLoManager()),
             ],
         ),
     ]
