@@ -24,7 +24,7 @@ class KeyColumn(NamedTuple):
         table = connection.ops.quote_name(self.table)
         column = connection.ops.quote_name(self.column)
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT MAX({column}) FROM {table}")  # noqa: S608
+            cursor.execute(f"SELECT MAX({column}) FROM {table}")  # noqa: S608 - quoted
             found = [cursor.fetchone()[0]]
             if connection.vendor == "mysql":
                 # It counts rows that are not committed yet, and those deleted.

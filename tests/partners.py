@@ -5,6 +5,7 @@ Written from how those systems calculate, with none of our rules: they test them
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Cell:
     value: int | None
 
 
-class Partner:
+class Partner(ABC):
     """A process: it holds one block, and reads and writes the cell in one step."""
 
     def __init__(self, cell: Cell, block: int) -> None:
@@ -43,8 +44,9 @@ class Partner:
             self.held.extend(self.refill())
         return self.held.popleft()
 
+    @abstractmethod
     def refill(self) -> Iterable[int]:
-        raise NotImplementedError
+        """Take a block."""
 
     def step(self, by: int, start: int = 0) -> int:
         """Add to the cell; return what it was."""

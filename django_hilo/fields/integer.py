@@ -38,6 +38,7 @@ logger = logging.getLogger("django_hilo")
 _RECORD = "django.db.migrations.recorder"
 
 
+# Ignored: contribute_to_class() of AutoFieldMixin takes any keywords, that of Field one.
 class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 

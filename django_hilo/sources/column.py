@@ -10,7 +10,6 @@ from typing import TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo import reservation
 from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
@@ -40,46 +39,26 @@ class ColumnCounter(OwnCounter):
         self.column = column
         self.rows_on = rows_on
 
-    def reserve_one(
-        self,
-        using: str,
-        size: int,
-        *,
-        needed: int = 1,
-        above: int = 0,
-        issuer: str = "",
-    ) -> Reservation:
-        return reservation.reserve_range(
-            self.collection,
-            size,
-            node_tag="",
-            needed=needed,
-            above=above,
-            issuer=issuer,
-            column=self._shared(using),
-            using=using,
-        )
-
     def row_floor(self, using: str) -> int:
         return self.column.highest(self.rows_on)
 
     def looks_at_rows(self, using: str) -> bool:
-        return self._shared(using) is not None
+        return self.shared_column(using) is not None
 
     def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
         returned = super().give_back(using, reserved, last)
-        column = self._shared(using)
+        column = self.shared_column(using)
         if returned and column is not None:
             column.release(using, reserved.range.high, last)
         return returned
 
     def raise_default(self, using: str) -> None:
         """Let the default of the column go on over all ranges that were reserved."""
-        column, number = self._shared(using), self.read_max(using)
+        column, number = self.shared_column(using), self.read_max(using)
         if column is not None and number:
             column.claim(using, number)
 
-    def _shared(self, using: str) -> KeyColumn | None:
+    def shared_column(self, using: str) -> KeyColumn | None:
         is_here = using == self.rows_on
         return (
             self.column if is_here and connections[using].vendor == "sqlite" else None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 
 from django_hilo import reservation
+from django_hilo.columns import KeyColumn
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.models import HiLoDocument
 from django_hilo.ranges import Reservation
@@ -48,8 +49,13 @@ class OwnCounter(Source):
             needed=needed,
             above=above,
             issuer=issuer,
+            column=self.shared_column(using),
             using=using,
         )
+
+    def shared_column(self, using: str) -> KeyColumn | None:
+        """Return the column whose default is to go on over each range, if any."""
+        return None
 
     def read_max(self, using: str) -> int:
         return reservation.read_max(self.collection, using, node_tag=self.node_tag)

@@ -10,6 +10,7 @@ import django
 
 django.setup()
 
+# Models can be imported only now.
 from django.db import connection, transaction  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 

@@ -72,23 +72,22 @@ def _restart(db: str, sql: PostgreSQL, sequence: str, value: int) -> Error | Non
     """Restart it; return the error where its lock or the right to it is missing."""
     connection = connections[db]
     callers = connection.in_atomic_block or is_bound(connection)
-    for tried in range(1, _TRIES + 1):
+    refusal = None
+    for _ in range(1 if callers else _TRIES):
         try:
             with short_transaction(db) as connection:
                 if not callers:
                     _wait_little(connection)
                 sql.restart(connection, sequence, value)
-        except Error as error:
-            if sql.is_forbidden(error):
-                return error
-            if classify(error, "postgresql") is not Failure.LOCKED:
-                raise
-            if callers or tried == _TRIES:
-                return error
-            time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - no secret
-        else:
             return None
-    return None  # pragma: no cover - the last try returns
+        except Error as error:
+            refusal = error
+        if sql.is_forbidden(refusal):
+            break
+        if classify(refusal, "postgresql") is not Failure.LOCKED:
+            raise refusal
+        time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - no secret, only a pause
+    return refusal
 
 
 def _wait_little(connection: BaseDatabaseWrapper) -> None:
