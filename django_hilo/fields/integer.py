@@ -38,7 +38,7 @@ logger = logging.getLogger("django_hilo")
 _RECORD = "django.db.migrations.recorder"
 
 
-# Ignored: contribute_to_class() of AutoFieldMixin takes any keywords, that of Field one.
+# Ignored: AutoFieldMixin's contribute_to_class() takes any keywords, Field's does not.
 class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 
