@@ -7,8 +7,12 @@ BIN := $(VENV)/bin
 MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
 # On which databases `make matrix` runs them; empty: on all.
 DATABASES :=
+# Which tests; empty: all.
+TESTS :=
 # Seconds of `make stress`, a database; empty: the full length.
 SECONDS_EACH :=
+# Seconds under load of each part of `make cluster`; empty: enough for a first look.
+HILO_CLUSTER_SECONDS :=
 # Set it to renew the pictures of the documentation.
 SCREENSHOTS :=
 
@@ -30,6 +34,23 @@ test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_P
 .PHONY: stress
 stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).
 	tests/on_each_database.sh $(BIN)/python -m tests.stress $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+
+.PHONY: torture
+torture: $(VENV)/test ## Do anything to ids at random, and to servers of its own (SECONDS_EACH=60 for less).
+	tests/on_each_database.sh $(BIN)/python -m tests.torture $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+
+.PHONY: protocol
+protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every order of its steps.
+	$(BIN)/python -m pytest -q tests/protocol
+
+.PHONY: cluster
+cluster: $(VENV)/cluster ## Break nodes of a Galera cluster, a PostgreSQL pair and a primary, while ids are given.
+	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/cluster
+
+.PHONY: hosting
+hosting: $(VENV)/hosting ## Serve ids from gunicorn, uWSGI, uvicorn, Celery ... and through poolers.
+	DATABASES=postgres tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist worksteal tests/hosting
+	DATABASES="sqlite mariadb" tests/on_each_database.sh $(BIN)/python -m pytest -q -m everywhere tests/hosting
 
 .PHONY: browser
 browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
@@ -53,7 +74,7 @@ bench: $(VENV)/test ## Measure ids over HTTP, and explain look-ups among a milli
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
-	DATABASES="$(DATABASES)" tests/matrix.sh $(MATRIX)
+	DATABASES="$(DATABASES)" TESTS="$(TESTS)" tests/matrix.sh $(MATRIX)
 
 .PHONY: lint
 lint: $(VENV)/lint ## Check style, types and migrations.
@@ -62,6 +83,10 @@ lint: $(VENV)/lint ## Check style, types and migrations.
 	$(BIN)/mypy
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m django makemigrations --check --dry-run --pythonpath .
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+.PHONY: audit
+audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
+	$(BIN)/python -m tests.audit
 
 .PHONY: coverage
 coverage: $(VENV)/test ## Run `make test` with branch coverage; all servers must be there.
@@ -79,7 +104,9 @@ package: $(VENV)/package ## Build wheel and sdist, and check what is in them.
 	tests/check_package.sh $(BIN)/python
 
 .PHONY: release-check
-release-check: test lint coverage package matrix stress browser interop bench ## Run everything at full length.
+release-check: HILO_CLUSTER_SECONDS := 600
+release-check: export HILO_TEST_PROTOCOL := full
+release-check: test lint audit coverage package matrix stress torture protocol cluster hosting browser interop bench ## Run everything at full length.
 
 .PHONY: clean
 clean: ## Remove what the other targets made.

@@ -18,6 +18,7 @@ from django_hilo.conf import settings
 from django_hilo.connections import counter_connection, is_bound, schema_of
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout, TableMissing
 from django_hilo.failures import Failure, classify
+from django_hilo.standbys import LOCAL, bounded_commit
 
 logger = logging.getLogger("django_hilo")
 
@@ -83,11 +84,14 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
     In a caller's transaction, where a range has to be bound to it, in a savepoint.
     """
     connection = connections[db]
-    callers = connection.in_atomic_block or is_bound(connection)
-    with transaction.atomic(using=db):
-        if not callers:
-            _prepare(connection)
+    if connection.in_atomic_block or is_bound(connection):
+        with transaction.atomic(using=db):
+            yield connection
+        return
+    with bounded_commit(connection) as before_commit, transaction.atomic(using=db):
+        _prepare(connection)
         yield connection
+        before_commit()
 
 
 def _prepare(connection: BaseDatabaseWrapper) -> None:
@@ -106,11 +110,14 @@ def _prepare(connection: BaseDatabaseWrapper) -> None:
         if schema is not None and connection.in_atomic_block:
             quoted = connection.ops.quote_name(schema)
             variables["search_path"] = f"{quoted}, public"
+        if settings.SYNCHRONOUS_COMMIT is not None:
+            variables["synchronous_commit"] = LOCAL  # until somebody insists
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         _execute(connection, f"SELECT {calls}", chain(*variables.items()))
     elif connection.vendor == "mysql":
         # Whole seconds only, and on our own connection, so that no caller meets it.
         statement = f"SET SESSION innodb_lock_wait_timeout = {ceil(wait)}"
+        # Connections of this kind have it; the base class does not.
         if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
             statement += f", SESSION idle_transaction_timeout = {ceil(idle)}"
         _execute(connection, statement)
@@ -134,7 +141,7 @@ def _raise_final(
         ) from error
     if failure is Failure.NO_TABLE:
         raise TableMissing(if_missing) from error
-    if failure is Failure.OTHER:
+    if failure in {Failure.NO_COLUMN, Failure.OTHER}:
         raise error
 
 

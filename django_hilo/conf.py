@@ -26,6 +26,9 @@ class Settings:
     LOCK_TIMEOUT: float = 5.0
     # Seconds that a reservation is tried again after deadlocks and lost connections.
     RETRY_FOR: float = 15.0
+    # Level for the commit of a reservation on PostgreSQL, such as "remote_apply"; None:
+    # the server's.
+    SYNCHRONOUS_COMMIT: str | None = None
     # How far over Max the number of an explicit id may be.
     MAX_FLOOR_JUMP: int = 1_000_000_000
     # Most ids, or numbers in a range, that one REST request may take.

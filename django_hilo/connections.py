@@ -8,9 +8,11 @@ the caller's connection is used, and the range is bound to its transaction.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import NamedTuple
 
 from django.core import mail
@@ -19,6 +21,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import ReservationTimeout
+from django_hilo.standbys import waits
 from django_hilo.transactions import Bond
 
 
@@ -30,6 +33,11 @@ class DatabaseKey(NamedTuple):
     host: str
     port: str
     schema: str | None
+
+    @property
+    def without_schema(self) -> tuple[str, ...]:
+        """What it shares with the other schemas of its database."""
+        return self.alias, self.name, self.host, self.port
 
 
 def database_key(alias: str) -> DatabaseKey:
@@ -52,6 +60,30 @@ def schema_of(connection: BaseDatabaseWrapper) -> str | None:
     another way sets it too, since the search path cannot be known without a query.
     """
     return getattr(connection, "schema_name", None)
+
+
+def is_still_there(database: DatabaseKey) -> bool:
+    """Whether an alias stands for this database, in whatever schema it is now."""
+    return database_key(database.alias).without_schema == database.without_schema
+
+
+@contextmanager
+def in_schema(alias: str, schema: str | None) -> Iterator[None]:
+    """Switch this thread's connection to a schema, as its requests do, and back."""
+    connection = connections[alias]
+    before = schema_of(connection)
+    if schema == before:
+        yield
+        return
+    tenant = getattr(connection, "tenant", None)
+    _switch(connection, schema)
+    try:
+        yield
+    finally:
+        _switch(connection, before)
+        if tenant is not None:
+            # Of django-tenants, as the tenant is.
+            connection.set_tenant(tenant)  # type: ignore[attr-defined]
 
 
 _BINDS = "hilo_binds"
@@ -87,9 +119,11 @@ def _autocommit(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _needs_own(connection: BaseDatabaseWrapper) -> bool:
-    # MariaDB's lock timeout is a variable of the session, not of the transaction.
+    # MariaDB's lock timeout is a variable of the session, not of the transaction. And a
+    # wait for a standby that is cancelled costs the connection.
     return (
         connection.vendor == "mysql"
+        or waits(connection)
         or connection.in_atomic_block
         or not _autocommit(connection)
     )
@@ -116,7 +150,7 @@ class OwnConnection:
     def __init__(self, alias: str) -> None:
         self._alias = f"{alias}:hilo"
         self._wrapper: BaseDatabaseWrapper | None = None
-        self._opened_for: tuple[str | None, ...] | None = None
+        self._opened_for: tuple[str, ...] | None = None
         self._held_for_fork = False
         self._lock = threading.Lock()
 
@@ -140,12 +174,12 @@ class OwnConnection:
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         key = database_key(callers.alias)
-        if self._wrapper is not None and self._opened_for != key[:-1]:
+        if self._wrapper is not None and self._opened_for != key.without_schema:
             self._wrapper.close()
             self._wrapper = None
         if self._wrapper is None:
             self._wrapper = _copy(callers)
-            self._opened_for = key[:-1]
+            self._opened_for = key.without_schema
         if key.schema != schema_of(self._wrapper):
             _switch(self._wrapper, key.schema)
         return self._wrapper
@@ -153,7 +187,7 @@ class OwnConnection:
     def _close_as_due(self) -> None:
         if self._wrapper is None:
             return
-        if _in_tests():
+        if in_tests():
             # A test runner cannot drop a database that a connection is open to.
             self._wrapper.close()
         else:
@@ -190,6 +224,10 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         options["isolation_level"] = IsolationLevel.READ_COMMITTED
     elif own.vendor == "mysql":
         options["isolation_level"] = "read committed"
+        # A server that is stopped keeps its connections open, and says nothing.
+        longest = ceil(settings.LOCK_TIMEOUT + settings.RETRY_FOR)
+        for bound in "connect_timeout", "read_timeout", "write_timeout":
+            options.setdefault(bound, longest)
     own.settings_dict["AUTOCOMMIT"] = True
     own.inc_thread_sharing()
     return own
@@ -203,42 +241,53 @@ def _switch(own: BaseDatabaseWrapper, schema: str | None) -> None:
         vars(own)["schema_name"] = schema
 
 
-def _in_tests() -> bool:
+def in_tests() -> bool:
+    """Whether a test runner has set this process up."""
     # What django.test.utils.setup_test_environment() leaves to be seen, under Django's
     # runner and under pytest-django.
     return hasattr(mail, "outbox")
 
 
 _own_connections: dict[str, OwnConnection] = {}
-# What a child inherited while a thread of the parent was using it. Kept, because the
-# end of the object would end the parent's session on the socket that both share.
+_owner = os.getpid()
+# What a child inherited: a thread of the parent was using it, or no hook saw the fork.
+# Kept, because the end of the object would end the parent's session on the socket that
+# both share.
 _inherited: list[dict[str, OwnConnection]] = []
 
 
 def _own_connection(alias: str) -> OwnConnection:
-    return _own_connections.setdefault(alias, OwnConnection(alias))
+    return _this_process().setdefault(alias, OwnConnection(alias))
+
+
+def _this_process() -> dict[str, OwnConnection]:
+    # uWSGI forks in C: by itself it runs none of Python's hooks.
+    if _owner != os.getpid():
+        after_fork_in_child()
+    return _own_connections
 
 
 def close_obsolete(**kwargs: object) -> None:
     """Close what is due; a receiver of request_started and request_finished."""
-    for own in list(_own_connections.values()):
+    for own in list(_this_process().values()):
         own.close_if_obsolete()
 
 
 def before_fork() -> None:
     """Close the process's own connections, so that no child inherits one."""
-    for own in list(_own_connections.values()):
+    for own in list(_this_process().values()):
         own.close_before_fork(settings.LOCK_TIMEOUT)
 
 
 def after_fork_in_parent() -> None:
     """Let the parent reserve again."""
-    for own in list(_own_connections.values()):
+    for own in list(_this_process().values()):
         own.go_on_after_fork()
 
 
 def after_fork_in_child() -> None:
     """Start without connections and with new locks."""
-    global _own_connections
+    global _own_connections, _owner
     _inherited.append(_own_connections)
     _own_connections = {}
+    _owner = os.getpid()

@@ -20,38 +20,12 @@ from django_hilo.identifiers import (
     check_collection,
     check_separator,
     parse,
+    shown,
 )
+from django_hilo.patterns import ID_PATTERN, PARTS, TAGGED_PARTS, pattern_of
 from django_hilo.targets import AnyTarget, CounterField, field_of
 
 NAME = "hilo"
-
-# The alphabet of ID_PATTERN, with bounds. Without them a route with several ids would
-# try each end of one with each end of the next, for as long as a hostile URL likes.
-_START = r"[A-Za-z][A-Za-z0-9_-]{0,99}[!-#%-,./:-@\[-^`{}~]"
-_SIGN = r"[^\s$|/\x00-\x1f\x7f]"
-_NUMBER = r"0{0,18}[1-9][0-9]{0,18}"
-_TAG = r"-[A-Z]{1,4}"
-# Parts of server prefixes, none of which is a number: the id would end there.
-_PARTS = rf"(?:(?!{_NUMBER}/|{_NUMBER}{_TAG}/){_SIGN}{{0,31}}/){{0,8}}"
-# Where ids end in a tag, a number without one is a part if one with a tag comes next.
-_TAGGED_PARTS = (
-    rf"(?:(?!{_NUMBER}/(?!{_NUMBER}{_TAG}(?![^$/]))|{_NUMBER}{_TAG}/)"
-    rf"{_SIGN}{{0,31}}/){{0,8}}"
-)
-
-
-def _pattern(start: str, parts: str, anchored_parts: str) -> str:
-    """Return where an id ends; what it is inside, parsing tells.
-
-    Like ID_PATTERN without parentheses in character classes, and with no more than one
-    group in another, for what reads routes.
-    """
-    return (
-        rf"{start}{parts}(?:{_SIGN}{{0,31}}[^\s$|/0-9\x00-\x1f\x7f])?{_NUMBER}"
-        rf"(?:{_TAG})?"
-        rf"(?:\$(?=[^$/]*/){_START}{anchored_parts}{_SIGN}{{0,50}}[0-9]-?[A-Z]{{0,4}}"
-        r"|\$[^$/\x00]*){0,8}"
-    )
 
 
 class HiLoConverter:
@@ -63,7 +37,7 @@ class HiLoConverter:
     ``.`` and ``..``, which browsers resolve, and halves of surrogate pairs.
     """
 
-    regex = _pattern(_START, _PARTS, _PARTS)
+    regex = ID_PATTERN
 
     def to_python(self, value: str) -> str:
         """Return an id as it is; raises `InvalidDocumentId`, so that it is a 404."""
@@ -72,7 +46,9 @@ class HiLoConverter:
             if "/" in text:
                 parse(text)
         if not {".", ".."}.isdisjoint(value.split("/")):
-            raise InvalidDocumentId(f"{value!r}: browsers resolve the parts . and ..")
+            raise InvalidDocumentId(
+                f"{shown(value)}: browsers resolve the parts . and .."
+            )
         return value
 
     def to_url(self, value: object) -> str:
@@ -80,9 +56,9 @@ class HiLoConverter:
         text = self.to_python(str(value))
         if not re.fullmatch(self.regex, text):
             raise InvalidDocumentId(
-                f"{text!r} does not fit into a URL, where what follows could be a part "
-                f"of it: leave numbers between slashes out of server prefixes, and "
-                f"slashes out of anchors that are no ids."
+                f"{shown(text)} does not fit into a URL, where what follows could be a "
+                f"part of it: leave numbers between slashes out of server prefixes, "
+                f"and slashes out of anchors that are no ids."
             )
         text.encode()  # raises for half a character
         return text
@@ -101,7 +77,7 @@ class FieldConverter(HiLoConverter):
         for field in self.fields:
             parts = parse(rest)
             if parts.separator != self.separator or not _is_of(field, parts):
-                raise InvalidDocumentId(f"{rest!r} is no id of {field}.")
+                raise InvalidDocumentId(f"{shown(rest)} is no id of {field}.")
             if parts.anchor is None:
                 break
             rest = parts.anchor
@@ -197,9 +173,9 @@ def _is_of(field: IdField, parts: DocumentId) -> bool:
 def _pattern_of(chain: tuple[IdField, ...], separator: str) -> str:
     collection = check_collection(chain[0].collection_name)
     start = "".join(map(_in_any_case, collection)) + f"\\x{ord(separator):02x}"
-    first, *others = [_TAGGED_PARTS if _shows_tag(each) else _PARTS for each in chain]
-    anchored = _TAGGED_PARTS if others and _PARTS not in others else _PARTS
-    return _pattern(start, first, anchored)
+    first, *others = [TAGGED_PARTS if _shows_tag(each) else PARTS for each in chain]
+    anchored = TAGGED_PARTS if others and PARTS not in others else PARTS
+    return pattern_of(start, first, anchored)
 
 
 def _shows_tag(field: IdField) -> bool:

@@ -5,15 +5,23 @@ Nothing else writes the table, so every change burns the ticket of the newest ra
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Any
 
+from django.db import Error, connections
 from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from django_hilo.attempts import attempt, short_transaction
+from django_hilo.exceptions import TableMissing
+from django_hilo.failures import Failure, classify
 from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.servers import server_name
+from django_hilo.standbys import insist
+
+logger = logging.getLogger("django_hilo")
 
 # Gets the locked row and the server prefix of its node; returns the columns to write,
 # or None to remove the row.
@@ -43,31 +51,40 @@ def change_counter(
 
     def operate(db: str) -> tuple[HiLoDocument, str]:
         try:
-            return _change_locked(db, collection, node_tag, change)
+            return _change_locked(db, using, collection, node_tag, change)
         except HiLoDocument.DoesNotExist:
             _make_row(db, collection, node_tag)
-            return _change_locked(db, collection, node_tag, change)
+            return _change_locked(db, using, collection, node_tag, change)
 
-    return attempt(
-        operate,
-        using,
-        f"The row {HiLoDocument.key(collection, node_tag)!r} of HiLoDocument",
-        if_missing=(
-            f"The tables of django_hilo are missing on {using!r}. Run: "
-            f"python manage.py migrate django_hilo --database={using}"
-        ),
-        retry_for=retry_for,
-    )
+    migrate = f"Run: python manage.py migrate django_hilo --database={using}"
+    try:
+        return attempt(
+            operate,
+            using,
+            f"The row {HiLoDocument.key(collection, node_tag)!r} of HiLoDocument",
+            if_missing=f"The tables of django_hilo are missing on {using!r}. {migrate}",
+            retry_for=retry_for,
+        )
+    except Error as error:
+        if classify(error, connections[using].vendor) is Failure.NO_COLUMN:
+            raise TableMissing(
+                f"The tables of django_hilo on {using!r} are of an older version. "
+                f"{migrate}"
+            ) from error
+        raise
 
 
 def _change_locked(
-    db: str, collection: str, node_tag: str, change: Change
+    db: str, using: str, collection: str, node_tag: str, change: Change
 ) -> tuple[HiLoDocument, str]:
     rows = HiLoDocument.objects.using(db)
     key = HiLoDocument.key(collection, node_tag)
     prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with short_transaction(db) as connection:
-        locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
+        locked = rows.annotate(
+            server_prefix=Coalesce(Subquery(prefixes), Value("")),
+            server=server_name(db),
+        )
         if connection.features.has_select_for_update:
             locked = locked.select_for_update()
         else:
@@ -80,9 +97,32 @@ def _change_locked(
             rows.filter(pk=key).delete()
         elif columns:
             columns.setdefault("ticket", new_ticket())
+            if columns.get("max", document.max) > document.max:
+                columns["raised_by"] = _told_of(document, using)
+                insist(connection)
+            elif "floor" in columns:
+                insist(connection)
             rows.filter(pk=key).update(**columns)
             vars(document).update(columns)
     return document, prefix
+
+
+def _told_of(document: HiLoDocument, using: str) -> str:
+    """Return the name of the server, and warn where another one raised Max before."""
+    # The query of _change_locked() annotates it.
+    server: str = document.server  # type: ignore[attr-defined]
+    if not server:
+        return document.raised_by  # this role may not know
+    if document.raised_by not in ("", server):
+        logger.warning(
+            "The counter %r on %r was raised by the server %r before, and is by %r "
+            "now. After a failover or a restore, run: python manage.py hilo_raise_max "
+            "--database=%s. Otherwise two sites have the node tag %r, and give the "
+            "same ids: give each its own.",
+            *(document.id, using, document.raised_by, server, using),
+            document.node_tag,
+        )
+    return server
 
 
 def _make_row(db: str, collection: str, node_tag: str) -> None:

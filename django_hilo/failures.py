@@ -25,6 +25,7 @@ class Failure(enum.Enum):
     RECONNECT = "the connection is of no use, a new one may be"
     LOCKED = "the row stayed locked"
     NO_TABLE = "the tables of django_hilo are missing"
+    NO_COLUMN = "a table is of an older version"
     OTHER = "nothing that a second try would mend"
 
 
@@ -35,6 +36,7 @@ _POSTGRESQL = {
     "55P03": Failure.LOCKED,  # lock_timeout
     "57014": Failure.LOCKED,  # statement_timeout
     "42P01": Failure.NO_TABLE,
+    "42703": Failure.NO_COLUMN,
     "25006": Failure.RECONNECT,  # read-only: a standby, during a failover
     "25P03": Failure.RECONNECT,  # idle_in_transaction_session_timeout
     "25P04": Failure.RECONNECT,  # transaction_timeout
@@ -57,6 +59,7 @@ _MYSQL = {
     1205: Failure.LOCKED,  # innodb_lock_wait_timeout
     1969: Failure.LOCKED,  # max_statement_time
     1146: Failure.NO_TABLE,
+    1054: Failure.NO_COLUMN,
     1040: Failure.RECONNECT,  # too many connections
     1047: Failure.RECONNECT,  # Galera node is not ready
     1053: Failure.RECONNECT,  # shutdown
@@ -115,4 +118,6 @@ def _classify_sqlite(driver_error: BaseException) -> Failure:
         return Failure.RETRY
     if "no such table" in str(driver_error):
         return Failure.NO_TABLE
+    if "no such column" in str(driver_error):
+        return Failure.NO_COLUMN
     return Failure.OTHER

@@ -95,7 +95,7 @@ def _raise_after_commit(
     ledger = Ledger.of(connections[using])
     floor = ledger.floor(target.key)
     if floor is None:
-        ledger.note_floor(
+        ledger.note_floor_to_write(
             target.key,
             number,
             lambda floor: _raise_now(target, counter, floor.number),

@@ -11,17 +11,18 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import Error, connections
 
 from django_hilo import pool, reservation
 from django_hilo.conf import settings
-from django_hilo.connections import database_key, schema_of
+from django_hilo.connections import in_schema, is_still_there, schema_of
 from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
 from django_hilo.ledger import Ledger
@@ -158,16 +159,14 @@ def return_ranges(using: str | None = None) -> int:
     for counter in pool.current().counters(using):
         held = counter.drain()
         database = counter.key.database
-        if (
-            held is None
-            or database in failed
-            or database != database_key(database.alias)
-        ):
+        is_away = database.without_schema in failed
+        if held is None or is_away or not is_still_there(database):
             continue
         try:
-            returned += _return(counter, held)
+            with in_schema(database.alias, database.schema):
+                returned += _return(counter, held)
         except Exception as error:  # noqa: BLE001 - a process that ends has no caller
-            failed.add(database)
+            failed.add(database.without_schema)
             logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
     return returned
 
@@ -241,6 +240,7 @@ def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
 
 def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
     """Reserve a range and take from it, or wait for the thread that is doing so."""
+    _hold_connection(target.using)
     mine: Future[None] = Future()
     with counter.lock:
         waiting_for = counter.refill
@@ -261,6 +261,17 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
     mine.set_result(None)
     _announce(target, reserved)
     return shares
+
+
+def _hold_connection(using: str) -> None:
+    """Take the thread's connection out of Django's pool before others wait for it.
+
+    A thread that waits in a transaction may hold the pool's last.
+    """
+    connection = connections[using]
+    if connection.settings_dict["OPTIONS"].get("pool"):
+        with suppress(Error):  # the reservation tells, and tries again
+            connection.ensure_connection()
 
 
 def _wait(target: Target, refill: Future[None]) -> None:

@@ -11,12 +11,20 @@ import re
 import string
 from typing import NamedTuple
 
+from django_hilo import patterns
 from django_hilo.exceptions import InvalidDocumentId
 
 MAX_NUMBER = 2**63 - 1
 MAX_WIDTH = len(str(MAX_NUMBER))
 MAX_COLLECTION_LENGTH = 100
 MAX_SERVER_PREFIX_LENGTH = 32
+
+# For routes of one's own, such as DRF's ``lookup_value_regex``.
+ID_PATTERN = patterns.ID_PATTERN
+
+# Longer values are cut in messages: who sends them must not fill logs and answers.
+_SHOWN = 60
+_SHOWN_BITS = 200
 
 # "_" and "-" are letters of collections, "|" and "$" have a meaning of their own.
 SEPARATORS = frozenset(string.punctuation) - frozenset("_-|$")
@@ -27,22 +35,6 @@ _SERVER_PREFIX = re.compile(r"[^\s$|\x00-\x1f\x7f]*[^\s$|\x00-\x1f\x7f0-9]")
 _BODY = re.compile(
     r"(?P<server_prefix>(?:.*[^0-9])?)(?P<number>[0-9]+)(?:-(?P<node_tag>[A-Z]{1,4}))?",
     re.DOTALL,
-)
-
-# One id in a URL, for routes of one's own such as DRF's ``lookup_value_regex``. It has
-# no groups, and ends where the id does: orders/33-A in orders/33-A/lines. It leaves out
-# server prefixes with a part that looks like a number (4/, 33-A/), as what follows
-# would be the name of an action, and anchors with a slash that do not end in a number.
-# What reads routes is simple: parentheses count in character classes too, and a group
-# may hold one other group only (django.contrib.admindocs, and so OpenAPI's paths).
-_START = r"[A-Za-z][A-Za-z0-9_-]*[!-#%-,./:-@\[-^`{}~]"
-_SIGN = r"[^\s$|/\x00-\x1f\x7f]"
-_PARTS = rf"(?:(?!0*[1-9][0-9]*/|0*[1-9][0-9]*-[A-Z]{{1,4}}/){_SIGN}*/)*"
-ID_PATTERN = (
-    rf"{_START}{_PARTS}(?:{_SIGN}*[^\s$|/0-9\x00-\x1f\x7f])?"
-    r"0*[1-9][0-9]*(?:-[A-Z]{1,4})?"
-    # Told apart by the next slash: what can be read in two ways takes for ever.
-    rf"(?:\$(?=[^$/]*/){_START}{_PARTS}{_SIGN}*[0-9]-?[A-Z]{{0,4}}|\$[^$/\x00]*)*"
 )
 
 
@@ -79,25 +71,26 @@ def parse(text: str) -> DocumentId:
     """
     if not isinstance(text, str):
         raise InvalidDocumentId(
-            f"{text!r} is no id: a str is needed, not {type(text).__name__}."
+            f"{shown(text)} is no id: a str is needed, not {type(text).__name__}."
         )
     document, dollar, anchor = text.partition("$")
     start = _COLLECTION.match(document)
     if start is None:
         raise InvalidDocumentId(
-            f"{text!r} is no id: it does not start with the letter of a collection."
+            f"{shown(text)} is no id: it does not start with the letter of a "
+            f"collection."
         )
     collection, separator = start[0], document[start.end() : start.end() + 1]
     body = _BODY.fullmatch(document, start.end() + 1)
     if not separator or body is None:
         raise InvalidDocumentId(
-            f"{text!r} is no id: after the collection {collection!r} a separator and a "
-            f"number are needed, as in {collection}/33-A."
+            f"{shown(text)} is no id: after the collection {shown(collection)} a "
+            f"separator and a number are needed, as in orders/33-A."
         )
     digits = body["number"]
     if len(digits) > MAX_WIDTH:
         raise InvalidDocumentId(
-            f"{text!r} is no id: its number is over {MAX_WIDTH} digits."
+            f"{shown(text)} is no id: its number is over {MAX_WIDTH} digits."
         )
     result = DocumentId(
         collection,
@@ -111,8 +104,18 @@ def parse(text: str) -> DocumentId:
     try:
         str(result)
     except InvalidDocumentId as error:
-        raise InvalidDocumentId(f"{text!r} is no id: {error}") from None
+        raise InvalidDocumentId(f"{shown(text)} is no id: {error}") from None
     return result
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: quoted, and cut where it is long."""
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"a number of {value.bit_length()} bits"  # of some, Python prints none
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}..."
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def anchor_in(text: str) -> str | None:
@@ -137,12 +140,12 @@ def check_collection(collection: str) -> str:
     """Return a collection inside the grammar, else raise `InvalidDocumentId`."""
     if not _COLLECTION.fullmatch(collection):
         raise InvalidDocumentId(
-            f"The collection {collection!r} must start with a letter A-Z or a-z and go "
-            f"on with letters, digits, '_' or '-'."
+            f"The collection {shown(collection)} must start with a letter A-Z or a-z "
+            f"and go on with letters, digits, '_' or '-'."
         )
     if len(collection) > MAX_COLLECTION_LENGTH:
         raise InvalidDocumentId(
-            f"The collection {collection[:20]!r}... has {len(collection)} characters; "
+            f"The collection {shown(collection)} has {len(collection)} characters; "
             f"{MAX_COLLECTION_LENGTH} are allowed."
         )
     return collection
@@ -152,8 +155,8 @@ def check_separator(separator: str) -> str:
     """Return a separator that is inside the grammar, else raise `InvalidDocumentId`."""
     if separator not in SEPARATORS:
         raise InvalidDocumentId(
-            f"The separator {separator!r} must be one ASCII punctuation character, and "
-            f"none of '_', '-', '|', '$'; '/' is the usual one."
+            f"The separator {shown(separator)} must be one ASCII punctuation "
+            f"character, and none of '_', '-', '|', '$'; '/' is the usual one."
         )
     return separator
 
@@ -162,13 +165,13 @@ def check_server_prefix(server_prefix: str) -> str:
     """Return a server prefix inside the grammar, else raise `InvalidDocumentId`."""
     if server_prefix and not _SERVER_PREFIX.fullmatch(server_prefix):
         raise InvalidDocumentId(
-            f"The server prefix {server_prefix!r} must end in a character that is no "
-            f"digit, as in 'NorthServer/', and hold no space, '$' or '|'."
+            f"The server prefix {shown(server_prefix)} must end in a character that is "
+            f"no digit, as in 'NorthServer/', and hold no space, '$' or '|'."
         )
     if len(server_prefix) > MAX_SERVER_PREFIX_LENGTH:
         raise InvalidDocumentId(
-            f"The server prefix {server_prefix!r} has {len(server_prefix)} characters; "
-            f"{MAX_SERVER_PREFIX_LENGTH} are allowed."
+            f"The server prefix {shown(server_prefix)} has {len(server_prefix)} "
+            f"characters; {MAX_SERVER_PREFIX_LENGTH} are allowed."
         )
     return server_prefix
 
@@ -176,10 +179,10 @@ def check_server_prefix(server_prefix: str) -> str:
 def check_number(number: int) -> int:
     """Return a number from 1 to 2^63-1, else raise `InvalidDocumentId`."""
     if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidDocumentId(f"The number {number!r} must be an int.")
+        raise InvalidDocumentId(f"The number {shown(number)} must be an int.")
     if not 1 <= number <= MAX_NUMBER:
         raise InvalidDocumentId(
-            f"The number {number} must be from 1 to {MAX_NUMBER} (2^63-1)."
+            f"The number {shown(number)} must be from 1 to {MAX_NUMBER} (2^63-1)."
         )
     return number
 
@@ -199,7 +202,7 @@ def check_node_tag(node_tag: str) -> str:
     """Return "" or 1 to 4 upper-case letters, else raise `InvalidDocumentId`."""
     if node_tag and not _NODE_TAG.fullmatch(node_tag):
         raise InvalidDocumentId(
-            f"The node tag {node_tag!r} must be 1 to 4 upper-case letters A-Z."
+            f"The node tag {shown(node_tag)} must be 1 to 4 upper-case letters A-Z."
         )
     return node_tag
 
@@ -208,7 +211,7 @@ def check_anchor(anchor: str) -> str:
     """Return an anchor that is a text of at least 1 character, else raise."""
     if not isinstance(anchor, str) or not anchor or "\x00" in anchor:
         raise InvalidDocumentId(
-            f"The anchor {anchor!r} must be a text of at least one character, "
+            f"The anchor {shown(anchor)} must be a text of at least one character, "
             f"without NUL."
         )
     return anchor

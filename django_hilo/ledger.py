@@ -117,8 +117,24 @@ class Ledger:
     def note_floor(
         self, key: CounterKey, number: int, on_commit: Callable[[Floor], None]
     ) -> Floor:
-        """Note a floor until the end of the transaction, when it is handed over."""
+        """Note a floor that was written until the end of the transaction."""
         bond = self.bond(lambda: on_commit(floor))
+        floor = self._note(key, number, bond)
+        return floor
+
+    def note_floor_to_write(
+        self, key: CounterKey, number: int, on_commit: Callable[[Floor], None]
+    ) -> Floor:
+        """Note a floor that is to be written after the commit.
+
+        Also where SQL rolled back some of the transaction: what, is not always known,
+        and a floor too many is only a gap.
+        """
+        bond = Bond(self._connection, lambda: on_commit(floor))
+        floor = self._note(key, number, bond)
+        return floor
+
+    def _note(self, key: CounterKey, number: int, bond: Bond) -> Floor:
         before = self.floor(key)
         floor = Floor(bond, number, before.pace if before else Pace())
         self._floors.setdefault(key, []).append(floor)

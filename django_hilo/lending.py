@@ -92,7 +92,9 @@ def lend(
             f"{source.name}, whose ranges cannot be lent or returned. Ask for single "
             f"ids instead (next-id)."
         )
-    seen = pool.current().counter(resolved.key).seen
+    # Looked up, not made: programs may name any number of collections.
+    held = pool.current()
+    seen = held.counter(resolved.key).seen if held.has_drawn_from(resolved.key) else 0
     lent = source.reserve_one(
         resolved.using,
         size,

@@ -108,6 +108,8 @@ class Counter:
         self.refill: Future[None] | None = None
         # The highest number known to exist or to be reserved; no range starts under it.
         self.seen = 0
+        # The highest explicit number: what a return must not make it forget.
+        self._explicit = 0
         self._ranges: deque[Held] = deque()
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
@@ -169,8 +171,9 @@ class Counter:
                 self._explicit_since_refill.update(numbers)
 
     def see(self, number: int) -> None:
-        """Keep coming ranges over a number."""
+        """Keep coming ranges over an explicit number."""
         with self.lock:
+            self._explicit = max(self._explicit, number)
             self.seen = max(self.seen, number)
 
     def is_stored(self, number: int) -> bool:
@@ -186,17 +189,20 @@ class Counter:
         """Give up all ranges; return the newest, which alone can go back."""
         with self.lock:
             ranges, self._ranges = self._ranges, deque()
-            return max(
+            newest = max(
                 ranges, key=lambda held: held.reservation.range.high, default=None
             )
+            if newest is not None:
+                # Max may fall as far at any moment: an explicit id over it that comes
+                # meanwhile needs a floor.
+                self._stored = min(self._stored, newest.next - 1)
+            return newest
 
     def returned(self, high: int, last: int) -> None:
         """Note that the numbers over ``last`` went back."""
         with self.lock:
             if self.seen == high:
-                self.seen = last
-            if self._stored == high:
-                self._stored = last
+                self.seen = max(last, self._explicit)
 
 
 class Pool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
@@ -33,7 +33,7 @@ class Reservation:
     node_tag: str
     range: Range
     server_prefix: str
-    ticket: str
+    ticket: str = field(repr=False)  # a secret
 
 
 def next_capacity(

@@ -11,6 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.connections import bind
@@ -195,7 +196,7 @@ def _return(
             )
         return {"max": last, "size": last - document.low + 1}
 
-    if not _rows(collection, node_tag, using).exists():
+    if not _exists(collection, node_tag, using):
         raise RangeNotReturned(
             f"There is no counter {HiLoDocument.key(collection, node_tag)!r} on "
             f"{using!r}."
@@ -238,6 +239,20 @@ def raise_floor(
     return document.max
 
 
+def acknowledge_server(
+    collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
+) -> None:
+    """Note on a counter that its server is the right one, after a failover."""
+    collection, node_tag = _checked(collection, node_tag, using)
+    change_counter(
+        collection,
+        node_tag,
+        using,
+        # change_counter() annotates the row that it gives.
+        lambda document, prefix: {"raised_by": document.server},  # type: ignore[attr-defined]
+    )
+
+
 def read_max(
     collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
 ) -> int:
@@ -266,7 +281,25 @@ def guard_save(
         if stored is not None:
             instance.max = max(instance.max, stored.max)
             instance.floor = max(instance.floor, stored.floor)
+        # What the fixture says is of the server that it was dumped from.
+        instance.raised_by = stored.raised_by if stored else ""
     instance.ticket = new_ticket()
+
+
+def _exists(collection: str, node_tag: str, using: str) -> bool:
+    def look(db: str) -> bool:
+        # An error in here must not end a transaction of the caller's.
+        with short_transaction(db):
+            return _rows(collection, node_tag, db).exists()
+
+    key = HiLoDocument.key(collection, node_tag)
+    return attempt(
+        look,
+        using,
+        f"The row {key!r} of HiLoDocument",
+        if_missing=f"The tables of django_hilo are missing on {using!r}.",
+        retry_for=_RETRY_RETURNS_FOR,
+    )
 
 
 def _rows(collection: str, node_tag: str, using: str) -> QuerySet[HiLoDocument]:

@@ -17,7 +17,13 @@ from django_hilo.conf import settings
 from django_hilo.connections import database_key
 from django_hilo.counter import change_counter
 from django_hilo.exceptions import CounterNotLowered, InvalidDocumentId
-from django_hilo.identifiers import MAX_NUMBER, id_end, id_start
+from django_hilo.identifiers import (
+    MAX_NUMBER,
+    check_collection,
+    check_node_tag,
+    id_end,
+    id_start,
+)
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.pool import CounterKey
 from django_hilo.ranges import Reservation
@@ -72,7 +78,9 @@ def create_counter(
 
     One that exists is only raised. Raises `InvalidDocumentId` and `CounterNotLowered`.
     """
-    row = HiLoDocument(collection=collection, node_tag=node_tag)
+    row = HiLoDocument(
+        collection=check_collection(collection), node_tag=check_node_tag(node_tag)
+    )
     row._state.db = using
     return _raise(row, number, user, Change.CREATED)
 
@@ -84,6 +92,19 @@ def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument
     where that is over ``number``.
     """
     return _raise(document, number, user, Change.RAISED)
+
+
+def keep_over(document: HiLoDocument, number: int) -> None:
+    """Let no return lower Max under ``number``, the highest of an id that exists.
+
+    A counter that was restored has the ticket of a range that may come back yet.
+    """
+    reservation.raise_floor(
+        document.collection,
+        number,
+        database_of(document),
+        node_tag=document.node_tag,
+    )
 
 
 def _raise(

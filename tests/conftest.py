@@ -9,11 +9,19 @@ from pathlib import Path
 
 import pytest
 from django.db import connections
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from django_hilo import pool
 from tests.emptying import emptying
 
 PROJECT = Path(__file__).parent.parent
+
+# No test fails for the machine being slow.
+hypothesis_settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("unhurried")
 
 
 @pytest.fixture

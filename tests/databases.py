@@ -22,6 +22,11 @@ ENGINES = {
 }
 URL_VARIABLES = {"postgres": "HILO_TEST_POSTGRES", "mariadb": "HILO_TEST_MARIADB"}
 
+# No test takes the machine down: what a process has written outlives its SIGKILL.
+WITHOUT_THE_DISK = {"init_command": "PRAGMA synchronous = OFF"}
+# SQLite's queue of writers is no queue: on a busy machine one may wait for long.
+PATIENT = {**WITHOUT_THE_DISK, "timeout": 60}
+
 CHOSEN, _, _other = os.environ.get("HILO_TEST_DATABASE", "sqlite").partition("+")
 OTHER = _other or CHOSEN
 
@@ -55,6 +60,7 @@ def settings_for(database: str, name: str) -> dict[str, Any]:
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": folder / f"{name}.sqlite3",
             "TEST": {"NAME": folder / f"test-{name}-{os.getpid()}.sqlite3"},
+            "OPTIONS": WITHOUT_THE_DISK,
         }
     if database == "mariadb":
         use_pymysql_without_mysqlclient()
@@ -78,3 +84,5 @@ def take_names_from_environment(databases: dict[str, dict[str, Any]]) -> None:
     names = json.loads(os.environ.get("HILO_TEST_NAMES", "{}"))
     for alias, name in names.items():
         databases[alias]["NAME"] = name
+        if databases[alias]["ENGINE"].endswith("sqlite3"):
+            databases[alias]["OPTIONS"] = PATIENT

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Run the tests on pairs of Django and Python: tests/matrix.sh 5.2:3.11 6.1:3.13
+# Run the tests, or those of TESTS, on pairs of Django and Python:
+# tests/matrix.sh 5.2:3.11 6.1:3.13
 set -u
 cd "$(dirname "$0")/.." || exit 1
 failed=0
@@ -19,7 +20,7 @@ Django $django, Python $version: FAILED, no such Python"; continue; }
     "$venv/bin/python" -m pip install -q --disable-pip-version-check \
         "Django==$django.*" -r "$venv/requirements.txt" || exit 1
     found=$("$venv/bin/python" -c 'import django, sys; print("Django", django.__version__ + ", Python", sys.version.split()[0])')
-    if tests/on_each_database.sh "$venv/bin/python" -m pytest -q -n auto --dist loadfile; then
+    if tests/on_each_database.sh "$venv/bin/python" -m pytest -q -n auto --dist loadfile ${TESTS:-}; then
         summary="$summary
 $found: passed"
     else

@@ -27,11 +27,10 @@ CONTRIB = [
     "django.contrib.sessions",
 ]
 SETTINGS = """
-from tests.databases import CHOSEN, settings_for
+from tests.databases import CHOSEN, PATIENT, settings_for
 DATABASES = {"default": {**settings_for(CHOSEN, "project"), "NAME": %(NAME)r}}
 if CHOSEN == "sqlite":
-    # Its queue of writers is no queue: on a busy machine one may wait for long.
-    DATABASES["default"]["OPTIONS"] = {"timeout": 60}
+    DATABASES["default"]["OPTIONS"] = PATIENT
 """
 
 

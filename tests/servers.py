@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
 
 from tests.conftest import PROJECT
+
+
+def ending_with_us(*command: str | Path) -> list[str | Path]:
+    """Return a command that is ended when this process ends, however that ends."""
+    if shutil.which("setpriv") is None:
+        sentence = "no server without setpriv, of util-linux"
+        if os.environ.get("HILO_TEST_REQUIRE") == "1":
+            pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
+        pytest.skip(sentence)
+    return ["setpriv", "--pdeathsig=TERM", *command]
 
 
 @contextmanager
@@ -19,10 +34,10 @@ def gunicorn(application: str, environment: Mapping[str, str]) -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [
+        ending_with_us(
             *(sys.executable, "-m", "gunicorn", application),
             *(f"--bind=127.0.0.1:{port}", "--threads=4"),
-        ],
+        ),
         cwd=PROJECT,
         env=environment,
         stdout=subprocess.DEVNULL,

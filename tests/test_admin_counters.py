@@ -14,10 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from django_hilo import steering
+from django_hilo.exceptions import RangeNotReturned
 from django_hilo.generator import next_id
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.reservation import read_max, reserve
+from django_hilo.reservation import read_max, reserve, return_range
 from django_hilo.signals import counter_changed
 from tests.records.models import Order, User
 
@@ -595,6 +596,16 @@ def test_raise_to_the_highest_id(admin_client, changes):
     assert [read_max(name) for name in ("orders", "users", "unused")] == [90, 32, 32]
     assert histories("orders/A") == ["Raised Max from 32 to 90."]
     assert [told["change"] for told in changes] == ["raised"]
+
+
+def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
+    reserved = reserve("orders", 32)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/20-A','')")
+    admin_client.post(LIST, RAISE_TO_HIGHEST | {"_selected_action": ["orders/A"]})
+    with pytest.raises(RangeNotReturned):
+        return_range("orders", 32, 10, reserved.ticket)
+    assert read_max("orders") == 32
 
 
 def test_raise_to_the_highest_id_on_the_other_database(admin_client):

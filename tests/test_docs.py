@@ -6,7 +6,16 @@ import re
 
 import pytest
 
-from django_hilo.checks import databases, models, settings, sources
+from django_hilo.checks import (
+    commits,
+    databases,
+    models,
+    replication,
+    servers,
+    settings,
+    sites,
+    sources,
+)
 from django_hilo.conf import KEYS, Settings
 from django_hilo.fields import checks as field_checks
 from django_hilo.sharding import checks as shard_checks
@@ -20,16 +29,20 @@ def test_each_check_is_explained():
     source = "".join(
         (PROJECT / f"{module.__name__.replace('.', '/')}.py").read_text()
         for module in (
+            commits,
             databases,
             models,
+            replication,
+            servers,
             settings,
+            sites,
             sources,
             field_checks,
             shard_checks,
         )
     )
-    used = set(re.findall(r'"(?:django_hilo\.)?([EW]\d{3})"', source))
-    assert used == set(re.findall(r"django_hilo\.([EW]\d{3})", CHECKS))
+    used = set(re.findall(r'"(?:django_hilo\.)?([EIW]\d{3})"', source))
+    assert used == set(re.findall(r"django_hilo\.([EIW]\d{3})", CHECKS))
     assert len(used) > 10
 
 
@@ -56,3 +69,25 @@ def test_the_first_screen_prints_what_it_says():
         Order.objects.next_id(),
     ]
     assert got == said
+
+
+@pytest.mark.parametrize(
+    "page",
+    [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))],
+    ids=lambda page: page.name,
+)
+def test_links_lead_somewhere(page):
+    """Files are there, and so are the headings that links name."""
+    text = page.read_text()
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, heading = link.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), link
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+            assert heading in {_anchor(title) for title in titles}, link
+
+
+def _anchor(title: str) -> str:
+    """Return what GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 
 import pytest
 from django.core import serializers
@@ -223,3 +224,65 @@ class TestRaiseFloor:
         assert counter().max == 300
         return_ranges()
         assert next_number(Order) == 301
+
+
+@transactional
+class TestAReturnOnItsWay:
+    """A thread gives a range back while another saves an explicit id inside it."""
+
+    @pytest.fixture(params=["before the return", "after the return"])
+    def meanwhile(self, request, monkeypatch):
+        """Let a function run while the next range goes back, as a thread does."""
+        give_back, todo = reservation.return_range, []
+
+        def return_range(*args, **kwargs):
+            if request.param == "before the return":
+                todo.pop()()
+                return give_back(*args, **kwargs)
+            last = give_back(*args, **kwargs)
+            todo.pop()()
+            return last
+
+        monkeypatch.setattr(reservation, "return_range", return_range)
+        return todo.append
+
+    @pytest.mark.parametrize("block", [nullcontext, transaction.atomic])
+    def test_no_later_range_has_its_number(self, meanwhile, block, new_process):
+        def save():
+            with block():
+                Order.objects.create(id="orders/5-A")
+
+        assert next_number(Order) == 1
+        meanwhile(save)
+        return_ranges()
+        assert counter().max >= 5
+        assert 5 not in [next_number(Order) for _ in range(40)]
+        new_process()
+        assert next_number(Order) > 40
+
+    def test_not_where_its_floor_could_not_be_written(self, meanwhile, monkeypatch):
+        def save():
+            with monkeypatch.context() as away:
+                away.setattr(reservation, "raise_floor", fail)
+                Order.objects.create(id="orders/5-A")
+
+        def fail(*args, **kwargs):
+            raise HiLoError("the database is away")
+
+        assert next_number(Order) == 1
+        meanwhile(save)
+        return_ranges()
+        assert 5 not in [next_number(Order) for _ in range(40)]
+
+    def test_numbers_under_it_need_no_floor(self, meanwhile):
+        ids = next_ids(Order, 3)
+        queries = CaptureQueriesContext(connection)
+
+        def save():
+            with queries:
+                Order.objects.create(id=ids[1])
+
+        meanwhile(save)
+        assert return_ranges() == 1
+        assert not [q for q in queries.captured_queries if "hilodocument" in q["sql"]]
+        assert next_number(Order) == 4

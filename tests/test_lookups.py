@@ -121,8 +121,10 @@ AROUND_SPACES = [
 
 
 @settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+    ],
     max_examples=100,
 )
 @given(texts=st.lists(texts, min_size=1, max_size=10))

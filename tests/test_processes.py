@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -204,144 +197,6 @@ next_number("orders")
         # are gaps but for what each child gave back.
         assert Order.objects.count() == 6
         assert max_of_orders() <= 32 + 2 + 32 + 2
-
-
-@pytest.fixture
-def serve():
-    """Start a server, and stop it by its own process id."""
-    started = []
-
-    def start(*command: str, **environment: str) -> tuple[subprocess.Popen[bytes], int]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        process = subprocess.Popen(
-            [part.replace("PORT", str(port)) for part in command],
-            cwd=PROJECT,
-            env={**child_environment(), **environment},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        started.append(process)
-        return process, port
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.wait(30)
-
-
-def get(port: int) -> tuple[str, str]:
-    give_up = time.monotonic() + 30
-    while True:
-        try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{port}/", timeout=30
-            ) as page:
-                key, process = page.read().decode().split()
-                return key, process
-        except OSError:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(0.05)  # the server is still starting
-
-
-def get_from_two_workers(port: int) -> list[tuple[str, str]]:
-    """Ask at least 60 times, and on until two processes have answered."""
-    answers = [get(port)]
-    give_up = time.monotonic() + 60
-    with ThreadPoolExecutor(8) as executor:
-        while len(answers) < 60 or len({process for _, process in answers}) < 2:
-            assert time.monotonic() < give_up, "one worker answered all"
-            answers += executor.map(get, [port] * 20)
-    return answers
-
-
-class TestServers:
-    @pytest.mark.parametrize("preload", [(), ("--preload",)])
-    @pytest.mark.parametrize("threads", ["1", "3"])
-    def test_gunicorn(self, serve, threads, preload):
-        process, port = serve(
-            sys.executable, "-m", "gunicorn", "tests.wsgi", "--bind=127.0.0.1:PORT",
-            "--workers=2", f"--threads={threads}", *preload, HILO_TEST_WARM="1",
-        )  # fmt: skip
-        answers = get_from_two_workers(port)
-        process.terminate()
-        assert process.wait(30) == 0
-
-        assert len({key for key, _ in answers}) == len(answers)
-        assert max_of_orders() == highest_given(), "the newest range went back"
-
-    def test_uwsgi(self, serve):
-        uwsgi = shutil.which("uwsgi", path=str(Path(sys.executable).parent))
-        if uwsgi is None:
-            require("uWSGI is not installed")
-        process, port = serve(
-            uwsgi, "--http-socket=127.0.0.1:PORT", "--module=tests.wsgi", "--master",
-            "--processes=2", "--die-on-term", f"--home={sys.prefix}",
-            HILO_TEST_WARM="1",
-        )  # fmt: skip
-        answers = get_from_two_workers(port)
-        process.terminate()
-        process.wait(30)
-
-        assert len({key for key, _ in answers}) == len(answers)
-        assert max_of_orders() == highest_given(), "the newest range went back"
-
-    def test_celery_prefork(self, serve, tmp_path):
-        if importlib.util.find_spec("celery") is None:
-            require("celery is not installed")
-        process, _ = serve(
-            sys.executable, "-m", "celery", "-A", "tests.celery_app", "worker",
-            "--pool=prefork", "--concurrency=2", "--without-gossip", "--without-mingle",
-            "--without-heartbeat",
-            HILO_TEST_BROKER=str(tmp_path), C_FORCE_ROOT="1",
-        )  # fmt: skip
-        sender = (
-            "from tests.celery_app import create_order\n"
-            "for _ in range(20): create_order.delay()\n"
-        )
-        subprocess.run(
-            [sys.executable, "-c", sender],
-            cwd=PROJECT,
-            env={**child_environment(), "HILO_TEST_BROKER": str(tmp_path)},
-            check=True,
-            timeout=60,
-        )
-        give_up = time.monotonic() + 60
-        while Order.objects.count() < 20 and time.monotonic() < give_up:
-            time.sleep(0.1)  # the worker is still at work
-        process.terminate()
-        process.wait(60)
-
-        assert Order.objects.count() == 20
-        assert max_of_orders() == highest_given(), "the newest range went back"
-
-
-def require(sentence: str) -> None:
-    if os.environ.get("HILO_TEST_REQUIRE") == "1":
-        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-    pytest.skip(sentence)
-
-
-@pytest.mark.skipif(
-    CHOSEN != "postgres" or os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2",
-    reason="the pool of psycopg 3",
-)
-def test_a_pool_with_one_connection(python):
-    """A wrapper of the same pool would wait for the caller's own connection."""
-    code = """
-from django.db import connections, transaction
-options = connections["default"].settings_dict
-options["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 1, "timeout": 2}
-options["CONN_MAX_AGE"] = 0
-with transaction.atomic():
-    print(*[Order.objects.create().pk for _ in range(40)][-1:])
-connections["default"].close()
-connections["default"].close_pool()
-"""
-    assert python(code) == "orders/40-A"
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="a role with a connection limit")

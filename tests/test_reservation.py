@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import counter
@@ -138,6 +141,15 @@ class TestReturn:
         assert return_range("orders", 32, 10, ticket) == 10
         assert (row().max, row().size) == (10, 10)
 
+    def test_nothing_under_the_newest_range(self):
+        reserve("orders", 32)
+        mine = reserve("orders", 32)
+        for last in (31, 0):
+            with pytest.raises(RangeNotReturned):
+                return_range("orders", 64, last, mine.ticket)
+        assert row().max == 64
+        assert return_range("orders", 64, 32, mine.ticket) == 32
+
     def test_replays(self):
         """RavenDB's hole: the second delivery of a return hands a range out twice."""
         reserve("orders", 32)
@@ -201,6 +213,55 @@ class TestReturn:
         monkeypatch.setattr("django_hilo.reservation.change_counter", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
+
+
+class TestACommitThatFails:
+    """As on Galera, where COMMIT answers 1213, and where the answer gets lost."""
+
+    @pytest.fixture(params=["after", "instead"])
+    def fails(self, request, monkeypatch):
+        """Let the next COMMIT raise, after it was done or instead of it."""
+        commit = BaseDatabaseWrapper._commit
+        failed = []
+
+        def fail_once(wrapper):
+            if failed:
+                return commit(wrapper)
+            failed.append(wrapper.alias)
+            if request.param == "after":
+                commit(wrapper)
+            else:
+                wrapper.connection.rollback()
+            error = OperationalError("deadlock at COMMIT")
+            error.__cause__ = _CAUSES[wrapper.vendor]
+            raise error
+
+        monkeypatch.setattr(BaseDatabaseWrapper, "_commit", fail_once)
+        return failed, request.param
+
+    def test_gives_no_number_of_its_range(self, fails):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=100)
+        failed, moment = fails
+        given = next_number("orders")
+        assert failed == ["default"]
+        assert given == {"after": 133, "instead": 101}[moment]
+        document = row()
+        assert document.low <= given <= document.max
+        other = reserve("orders", 10).range
+        assert other.low == document.max + 1
+
+
+class _Deadlock(Exception):
+    def __init__(self, *args: object, **codes: object) -> None:
+        super().__init__(*args)
+        vars(self).update(codes)
+
+
+_CAUSES = {
+    "postgresql": _Deadlock(sqlstate="40P01"),
+    "mysql": _Deadlock(1213, "Deadlock found when trying to get lock"),
+    "sqlite": _Deadlock(sqlite_errorcode=sqlite3.SQLITE_BUSY),
+}
 
 
 class TestFallenCounters:

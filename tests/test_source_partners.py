@@ -214,7 +214,7 @@ def processes(
 
 
 @pytest.mark.parametrize("name", sorted(pairs(10)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     block=st.integers(1, 60),
     turns=st.lists(st.integers(0, 4), min_size=30, max_size=300),

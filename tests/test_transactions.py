@@ -341,7 +341,7 @@ class TestOwnConnection:
     def test_an_own_connection_that_was_killed_is_replaced(self, monkeypatch):
         from django_hilo import connections as module
 
-        monkeypatch.setattr(module, "_in_tests", lambda: False)
+        monkeypatch.setattr(module, "in_tests", lambda: False)
         monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
         module._own_connections.clear()
         with transaction.atomic():
@@ -367,7 +367,7 @@ class TestOwnConnection:
     def test_one_extra_connection_for_many_threads(self, monkeypatch):
         from django_hilo import connections as module
 
-        monkeypatch.setattr(module, "_in_tests", lambda: False)
+        monkeypatch.setattr(module, "in_tests", lambda: False)
         monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
         opened = []
         copy = module._copy

@@ -46,6 +46,8 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
             )
             _tell(model_admin, request, document, text, messages.WARNING)
         elif highest.number <= document.max:
+            if highest.number:
+                steering.keep_over(document, highest.number)
             text = gettext(
                 "“%(counter)s”: nothing to do. Max is %(max)s, the highest id is "
                 "%(id)s."

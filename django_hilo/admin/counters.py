@@ -77,6 +77,7 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
     )
     list_filter = (DatabaseFilter, NodeTagFilter)
     search_fields = ("collection",)
+    secrets = ("ticket",)
     actions = (raise_to_highest, reserve_block)
 
     class Media:
@@ -121,6 +122,7 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
             "floor_number",
             "newest_range",
             "reserved_at",
+            "raised_by",
             "next_range",
             "used_by_tables",
             highest,

@@ -16,6 +16,7 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag, check_separator
 from django_hilo.sharding.checks import are_shards, fault_of
 from django_hilo.sources.foreign import ForeignCounter
+from django_hilo.standbys import LOCAL, WITH_STANDBY
 
 # Seconds; what the databases' settings can hold.
 LONGEST_WAIT = 86_400
@@ -157,6 +158,12 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
         "a list of SHA-256 digests, 64 lower-case hexadecimal digits each: "
         "hashlib.sha256(token.encode()).hexdigest()",
         "E011",
+    ),
+    (
+        "SYNCHRONOUS_COMMIT",
+        lambda value: value in (None, LOCAL, *WITH_STANDBY),
+        f"None, {', '.join(map(repr, WITH_STANDBY))}, or {LOCAL!r}",
+        "E005",
     ),
     (
         "LOCK_TIMEOUT",

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from django_hilo import lending
 from django_hilo.conf import settings
-from django_hilo.ravendb.protocol import Refusal, shown
+from django_hilo.identifiers import shown
+from django_hilo.models import HiLoDocument
+from django_hilo.ravendb.protocol import Refusal
+from django_hilo.sources.own import OwnCounter
 from django_hilo.targets import Target, fields_of, resolve
+
+# From so many on no tag makes another.
+MOST_COUNTERS = 10_000
 
 
 def alias_of(database: str) -> str:
@@ -29,6 +35,25 @@ def target_of(tag: str, database: str) -> Target:
     """Return the counter of a tag, whatever its case; no model need know it."""
     fields = fields_of(tag)
     return resolve(fields[0] if fields else tag, alias_of(database))
+
+
+def check_room(target: Target) -> None:
+    """Raise `Refusal` where a new tag would make one counter too many.
+
+    RavenDB's protocol lets each new tag make one, so that a program which invents tags
+    would fill the table.
+    """
+    if fields_of(target.collection) or not isinstance(target.source, OwnCounter):
+        return
+    rows = HiLoDocument.objects.using(target.using)
+    key = HiLoDocument.key(target.collection, target.node_tag)
+    if not rows.filter(pk=key).exists() and rows.count() >= MOST_COUNTERS:
+        raise Refusal(
+            400,
+            "System.InvalidOperationException",
+            f"{shown(target.collection)} has no counter, and there are {MOST_COUNTERS} "
+            f"already: mind the spelling, or add it in the admin.",
+        )
 
 
 def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:

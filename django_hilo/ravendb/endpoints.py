@@ -32,6 +32,9 @@ logger = logging.getLogger("django_hilo")
 P = ParamSpec("P")
 View = Callable[..., HttpResponse]
 
+# Of the URL, in errors: whole for every name that is allowed.
+_SHOWN = 500
+
 _BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
 
 
@@ -135,4 +138,5 @@ def _wrong_method(method: str) -> Refusal:
 
 def _url(request: HttpRequest, route: str, names: dict[str, Any]) -> str:
     query = request.META.get("QUERY_STRING", "")
-    return route.format(**names) + (f"?{query}" if query else "")
+    url = route.format(**names) + (f"?{query}" if query else "")
+    return url if len(url) <= _SHOWN else f"{url[:_SHOWN]}..."

@@ -13,14 +13,12 @@ from django_hilo.identifiers import (
     MAX_NUMBER,
     check_collection,
     check_separator,
+    shown,
 )
 from django_hilo.ranges import next_capacity
 
 # What the name of an identity ends in, given or not.
 IDENTITY_END = "|"
-
-# Longer values are cut in messages.
-_SHOWN = 40
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 # .NET's round-trip format: exactly 7 digits of a fraction, any zone or none (UTC).
@@ -207,11 +205,6 @@ def error_body(url: str, type: str, message: str) -> dict[str, str]:
 def bad_parameter(message: str) -> Refusal:
     """Return the refusal of a parameter."""
     return Refusal(400, "System.ArgumentException", message)
-
-
-def shown(text: str) -> str:
-    """Return a value as messages show it."""
-    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
 
 
 def _one(query: Query, name: str) -> str:

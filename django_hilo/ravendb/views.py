@@ -12,7 +12,12 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import id_start
 from django_hilo.ravendb import protocol
-from django_hilo.ravendb.databases import alias_of, server_tag_of, target_of
+from django_hilo.ravendb.databases import (
+    alias_of,
+    check_room,
+    server_tag_of,
+    target_of,
+)
 from django_hilo.ravendb.endpoints import endpoint
 from django_hilo.ravendb.protocol import NextRange, Refusal, ReturnedRange
 from django_hilo.targets import Target, home_of
@@ -28,6 +33,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
     target = target_of(wanted.tag, database)
+    check_room(target)
     size = protocol.capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
     lent = lending.lend(target, size, needed=1, above=above, issuer=ISSUER)

@@ -15,6 +15,7 @@ from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
     MAX_NUMBER,
     MAX_SERVER_PREFIX_LENGTH,
+    shown,
 )
 from django_hilo.models import validate_collection, validate_server_prefix
 from django_hilo.tables import homes
@@ -109,14 +110,26 @@ class ServerPrefixField(serializers.CharField):
         )
 
 
-class DatabaseField(serializers.ChoiceField):
+class NameField(serializers.ChoiceField):
+    """One of some names; the message lists them, and cuts another that is long."""
+
+    default_error_messages = {
+        "invalid_choice": _("{input} is none of these: {choices}."),
+    }
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        """Raise ValidationError with a message that names the choices."""
+        wrong = shown(kwargs.pop("input", ""))
+        choices = ", ".join(map(str, self.choices))
+        super().fail(key, input=wrong, choices=choices, **kwargs)
+
+
+class DatabaseField(NameField):
     """The alias of a database that may hold counters, as the settings have it now."""
 
+    default_error_messages = {
+        "invalid_choice": _("{input} holds no counters; choose among: {choices}."),
+    }
+
     def __init__(self, **kwargs: Any) -> None:
-        aliases = homes()
-        message = _("{input!r} holds no counters; choose among: %s.")
-        super().__init__(
-            choices=aliases,
-            error_messages={"invalid_choice": message % ", ".join(aliases)},
-            **kwargs,
-        )
+        super().__init__(choices=homes(), **kwargs)

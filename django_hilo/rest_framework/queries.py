@@ -10,6 +10,7 @@ from rest_framework import serializers
 from django_hilo.rest_framework.fields import (
     CollectionField,
     DatabaseField,
+    NameField,
     QueryNumberField,
 )
 from django_hilo.rest_framework.pagination import CounterPagination
@@ -58,7 +59,7 @@ class DocumentsQuery(PageQuery):
         trim_whitespace=False,
         help_text=_("Parts of collections or node tags."),
     )
-    ordering = serializers.ChoiceField(
+    ordering = NameField(
         choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)],
         required=False,
         help_text=_("By what to order; downwards after a minus."),

@@ -6,6 +6,13 @@ from typing import Any, ClassVar
 
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import (
+    sensitive_post_parameters,
+    sensitive_variables,
+)
 from rest_framework import status
 from rest_framework.filters import SearchFilter
 from rest_framework.generics import GenericAPIView, ListAPIView
@@ -47,6 +54,15 @@ class HiLoView(GenericAPIView[Any]):
     filter_backends = []
     pagination_class: type[BasePagination] | None = None
     query: dict[str, Any] = {}
+
+    # Error pages and mails show variables, and forms: a ticket may be among them.
+    @sensitive_variables()
+    @method_decorator(sensitive_post_parameters("ticket"))
+    def dispatch(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Answer a request, and keep what it holds out of error pages."""
+        return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the query too, of those who may ask for what can be asked."""

@@ -106,7 +106,8 @@ class ForeignCounter(Value, Source):
 
     def _known_faults(self, using: str, error: Exception) -> list[Fault]:
         connection = connections[using]
-        lost = classify(error, connection.vendor) is not Failure.OTHER
+        failure = classify(error, connection.vendor)
+        lost = failure not in {Failure.NO_COLUMN, Failure.OTHER}
         if lost or connection.in_atomic_block:
             return []
         try:

@@ -66,12 +66,21 @@ def fork(gate: Gate, threads: list[threading.Thread], child_seat: int) -> int:
     stops = connection.vendor == "sqlite"
     if stops:
         gate.close(threads)
+    pid = fork_here(child_seat)
+    if pid and stops:
+        gate.open()
+    return pid
+
+
+def fork_here(child_seat: int) -> int:
+    """Fork, whatever the caller's connection is about; return what os.fork() returns.
+
+    The child must not use the connections that it inherited.
+    """
     journal.mine().note("forked", child_seat)
     pid = os.fork()
     if pid == 0:
         _leak(_open)
-    elif stops:
-        gate.open()
     return pid
 
 

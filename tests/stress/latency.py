@@ -25,14 +25,14 @@ def measure(database: str) -> list[str]:
     """Measure and print; return what is wrong."""
     worst = {"outside": 0.0, "inside": 0.0}
     failures = []
-    taker = roles.start("latency", "taker", database=database, profile=PROFILE)
+    taker = roles.start("stress.latency", "taker", database=database, profile=PROFILE)
     processes = [taker]
     try:
         roles.answer(taker)
         for _ in range(ROUNDS):
             for where, so_far in worst.items():
                 holder = roles.start(
-                    "latency", "holder", database=database, profile=PROFILE
+                    "stress.latency", "holder", database=database, profile=PROFILE
                 )
                 processes.append(holder)
                 opened = int(roles.answer(holder)[0])

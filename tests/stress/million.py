@@ -16,7 +16,7 @@ MOST = 30
 
 def measure(database: str) -> list[str]:
     """Measure and print; return what is wrong."""
-    process = roles.start("million", database=database, profile={})
+    process = roles.start("stress.million", database=database, profile={})
     try:
         reservations, distinct, seconds = roles.answer(process)
     finally:

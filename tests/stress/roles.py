@@ -12,9 +12,9 @@ from typing import Any
 def start(
     module: str, *arguments: str, database: str, profile: dict[str, Any]
 ) -> subprocess.Popen[str]:
-    """Start a module of this package; it is spoken to in lines."""
+    """Start a module of the tests; it is spoken to in lines."""
     return subprocess.Popen(
-        [sys.executable, "-m", f"tests.stress.{module}", *arguments],
+        [sys.executable, "-m", f"tests.{module}", *arguments],
         env={
             **os.environ,
             "HILO_TEST_NAMES": json.dumps({"default": database}),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
 from typing import Any
 
@@ -10,7 +11,10 @@ from django.utils.module_loading import import_string
 from django_hilo.adoption import plan
 from django_hilo.columns import KeyColumn
 from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import shown
 from django_hilo.sources.base import Source
+
+_NAME = re.compile(r'[^"`]+|"[^"`]+"|`[^"`]+`')
 
 
 class Command(BaseCommand):
@@ -98,5 +102,8 @@ def _quoted(table: KeyColumn | None, using: str | None) -> KeyColumn | None:
 def _column(text: str) -> KeyColumn:
     table, _, column = text.rpartition(".")
     if not table or not column:
-        raise ArgumentTypeError(f"{text!r} is not as TABLE.COLUMN.")
+        raise ArgumentTypeError(f"{shown(text)} is not as TABLE.COLUMN.")
+    # Django quotes names, but for those in quotes, and no quote inside one.
+    if not all(map(_NAME.fullmatch, text.split("."))):
+        raise ArgumentTypeError(f"{shown(text)} has a quotation mark inside a name.")
     return KeyColumn(table, column)

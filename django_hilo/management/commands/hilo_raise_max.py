@@ -7,8 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.gapless import last_gapless_number, seed_gapless_number
+from django_hilo.identifiers import shown
+from django_hilo.reservation import acknowledge_server
+from django_hilo.servers import raised_elsewhere
+from django_hilo.sources.own import OwnCounter
 from django_hilo.tables import (
     aliases,
     fields_on,
@@ -17,7 +22,7 @@ from django_hilo.tables import (
     highest_number,
     may_have_table,
 )
-from django_hilo.targets import resolve
+from django_hilo.targets import home_of, resolve
 
 
 class Command(BaseCommand):
@@ -62,7 +67,7 @@ class Command(BaseCommand):
                 )
             self.say("No model has ids.")
         known = {field.collection_name.lower() for field, _ in tasks}
-        missing = ", ".join(sorted(wanted - known))
+        missing = ", ".join(map(shown, sorted(wanted - known)))
         if missing:
             raise CommandError(
                 f"No model on {using!r} has ids of {missing}. "
@@ -74,19 +79,27 @@ class Command(BaseCommand):
                     raise_it(field, using, options["dry_run"])
                 except HiLoError as error:
                     raise CommandError(str(error)) from error
+        if not wanted and not options["dry_run"]:
+            self.acknowledge_server(home_of(using))
+
+    def acknowledge_server(self, home: str) -> None:
+        """Note on each counter, also those of no model, which server it is on now."""
+        for document, server in raised_elsewhere(home, settings.node_tag(home)):
+            acknowledge_server(document.collection, home, node_tag=document.node_tag)
+            self.say(f"{document.id!r} on {home!r} is on the server {server} now.")
 
     def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
         target = resolve(field, using)
         highest = highest_number(field, using)
         current = target.source.read_max(target.using)
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
-        self.raise_if_lower(
-            name,
-            current,
-            highest,
-            partial(target.source.raise_floor, target.using, highest),
-            dry_run,
-        )
+        raise_it = partial(target.source.raise_floor, target.using, highest)
+        self.raise_if_lower(name, current, highest, raise_it, dry_run)
+        is_own = isinstance(target.source, OwnCounter)
+        if is_own and 0 < highest <= current and not dry_run:
+            # After a restore the counter has the ticket of a range that went back
+            # before, or will: its return must not lower Max under the highest id.
+            raise_it()
 
     def raise_gapless(self, field: Any, using: str, dry_run: bool) -> None:
         collection = field.collection_name

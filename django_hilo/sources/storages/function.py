@@ -11,6 +11,7 @@ from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.row import Row
+from django_hilo.standbys import insist
 
 _TRIES = 100
 # Blocks in a range that nobody asked to be longer: each is a request.
@@ -58,6 +59,7 @@ class Function(Storage):
                 [(answer,)] = catalog.rows_of(
                     connection, f"SELECT {function}(%s)", [self.argument]
                 )
+                insist(connection)
             if answer is None:
                 raise SourceMismatch(
                     f"{self.name} on {db!r} returned NULL, no number of a block. Look "

@@ -13,6 +13,7 @@ from django_hilo.connections import is_bound
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.failures import Failure, classify
 from django_hilo.sources.storages.sequence_sql import PostgreSQL
+from django_hilo.standbys import insist
 
 # In one statement, and in all: a million takes about a second.
 _DRAWN_AT_ONCE = 1_000_000
@@ -46,6 +47,7 @@ def raise_to(db: str, sequence: str, value: int) -> None:
     while steps > 0:
         with short_transaction(db) as connection:
             sql.skip(connection, sequence, min(steps, _DRAWN_AT_ONCE))
+            insist(connection)
         steps = _steps(db, sql, sequence, value)
 
 
@@ -79,6 +81,7 @@ def _restart(db: str, sql: PostgreSQL, sequence: str, value: int) -> Error | Non
                 if not callers:
                     _wait_little(connection)
                 sql.restart(connection, sequence, value)
+                insist(connection)
             return None
         except Error as error:
             refusal = error

@@ -21,6 +21,7 @@ from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.limits import near_limit
+from django_hilo.standbys import insist
 
 _ROUNDS = 100
 
@@ -86,6 +87,7 @@ class Row(Storage):
                 stored = max(old, rule.stored_over(above)) if above else old
                 ids, new = rule.take(stored, size, needed)
                 if self._write(connection, old, new):
+                    insist(connection)
                     return [ids]
         raise ConcurrencyError(
             f"{self.name} on {db!r} was changed {_ROUNDS} times while its row was "
@@ -101,7 +103,10 @@ class Row(Storage):
         for _ in range(_ROUNDS):
             with short_transaction(db) as connection:
                 old = self._lock(connection)
-                if old >= stored or self._write(connection, old, stored):
+                if old >= stored:
+                    return
+                if self._write(connection, old, stored):
+                    insist(connection)
                     return
         raise ConcurrencyError(f"{self.name} on {db!r} has no row locks. Use InnoDB.")
 

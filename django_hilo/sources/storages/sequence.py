@@ -14,6 +14,7 @@ from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import raising, sequence_sql
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.limits import near_limit
+from django_hilo.standbys import insist
 
 _TRIES = 10
 
@@ -42,6 +43,7 @@ class Sequence(Storage):
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
                 runs = self._drawn(connection, rule, size, needed - _count(found))
+                insist(connection)
             for first, last in runs:
                 for ids in rule.ids_between(first, last):
                     found += _between(above, ids, rule.max_number)

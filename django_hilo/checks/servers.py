@@ -1,0 +1,60 @@
+"""Deploy checks: whether the servers keep what the counters promise.
+
+They ask all databases, as ``check --deploy`` names none, but in tests, which may forbid
+it: there those that are named. One that does not answer is told, and stops nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.core import checks
+from django.db import Error, connections
+
+from django_hilo.checks.commits import lost_commits
+from django_hilo.checks.replication import two_writers
+from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
+from django_hilo.checks.sites import other_sites
+from django_hilo.conf import settings
+from django_hilo.connections import in_tests
+from django_hilo.failures import Failure, classify
+from django_hilo.sharding.checks import are_shards
+from django_hilo.tables import aliases, homes
+
+
+def check_servers(
+    app_configs: Sequence[AppConfig] | None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> list[checks.CheckMessage]:
+    """Look for shared node tags, keys that two servers give, and lost commits."""
+    if not (
+        is_alias(settings.DATABASE)
+        and are_node_tags(settings.NODE_TAG)
+        and are_sources(settings.SOURCES)
+        and are_shards(settings.SHARDS)
+    ):
+        return []  # check_settings tells
+    found: list[checks.CheckMessage] = []
+    named = databases or (() if in_tests() else aliases())
+    for alias in aliases():
+        if alias not in named:
+            continue
+        connection = connections[alias]
+        try:
+            if alias in homes():
+                found += other_sites(connection)
+                found += lost_commits(connection)
+            found += two_writers(connection)
+        except Error as problem:
+            if classify(problem, connection.vendor) is not Failure.NO_TABLE:
+                found.append(
+                    checks.Info(
+                        f"The server of {alias!r} could not be looked at: {problem}",
+                        hint="Run the check after migrate, as a role that may ask.",
+                        id="django_hilo.I030",
+                    )
+                )
+    return found

@@ -1,0 +1,1 @@
+"""Three nodes of MariaDB Galera, and Django processes on each of them."""

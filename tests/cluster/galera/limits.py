@@ -1,0 +1,16 @@
+"""How long things may take, in seconds."""
+
+from __future__ import annotations
+
+LOCK_TIMEOUT = 4.0
+RETRY_FOR = 5.0
+CONNECT_TIMEOUT = 2
+# Over LOCK_TIMEOUT: an error of the server says more than a lost answer.
+READ_TIMEOUT = 6
+
+# The nodes are set to some 3 s (see node.py); a busy machine takes longer.
+EVICTION = 15.0
+# What a call for an id may last on a node that nothing happened to ...
+LONGEST_ELSEWHERE = LOCK_TIMEOUT + EVICTION
+# ... and anywhere: the last try may begin when RETRY_FOR is nearly over.
+LONGEST = RETRY_FOR + LOCK_TIMEOUT + CONNECT_TIMEOUT + READ_TIMEOUT + EVICTION

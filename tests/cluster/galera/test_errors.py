@@ -1,0 +1,166 @@
+"""Each code of a cluster, one at a time, in a process on one node."""
+
+from __future__ import annotations
+
+
+def test_a_node_that_is_not_ready_gives_an_error_and_no_number(cluster, python):
+    node = cluster.nodes[0]
+    node.cut_off()
+    node.wait_until_without_quorum()
+    highest = python(
+        cluster.nodes[1], "print(reserve('unready', node_tag='').range.high)"
+    )
+    python(
+        node,
+        """
+hilo(RETRY_FOR=1.0)
+with expect(ConcurrencyError, "1047", least=1.0):
+    reserve("unready", node_tag="")
+assert {retry.split()[0] for retry in retries} == {"1047"}, retries
+""",
+    )
+    node.heal()
+    cluster.wait_until_whole()
+    after = python(node, "print(reserve('unready', node_tag='').range.high)")
+    assert int(after) == int(highest) + 1
+
+
+def test_a_process_goes_on_when_its_node_is_ready_again(cluster, python):
+    node = cluster.nodes[1]
+    python(
+        node,
+        """
+hilo(RETRY_FOR=60.0)
+first = reserve("patient").range
+stranger = another_connection()
+with stranger.cursor() as cursor:
+    cursor.execute("SET GLOBAL wsrep_provider_options='gmcast.isolate=1'")
+    def is_cut_off():
+        cursor.execute("SHOW STATUS LIKE 'wsrep_cluster_status'")
+        return cursor.fetchone()[1] == "non-Primary"
+    wait_for(is_cut_off)
+    import threading
+    heal = "SET GLOBAL wsrep_provider_options='gmcast.isolate=0'"
+    healer = threading.Timer(2, cursor.execute, [heal])
+    healer.start()
+    second = reserve("patient").range
+    healer.join()
+assert second.low == first.high + 1, (first, second)
+assert "1047 at statement" in retries, retries
+""",
+    )
+
+
+def test_a_locked_row_gives_an_error_and_the_connection_goes_on(cluster, python):
+    python(
+        cluster.nodes[2],
+        """
+hilo(LOCK_TIMEOUT=1.0)
+first = reserve("locked").range
+stranger = another_connection()
+hold_row(stranger, "locked/C")
+with expect(ReservationTimeout, "1205", least=0.5):
+    reserve("locked")
+stranger.rollback()
+second = reserve("locked").range
+assert second.low == first.high + 1, (first, second)
+assert retries == [], retries
+""",
+    )
+
+
+def test_a_lock_on_another_node_makes_nobody_wait_but_loses(cluster, python):
+    other = cluster.nodes[1]
+    python(
+        cluster.nodes[0],
+        """
+import sys
+reserve("far", node_tag="")
+stranger = another_connection(port=sys.argv[1])
+hold_row(stranger, "far/")
+with stranger.cursor() as cursor:
+    cursor.execute("UPDATE django_hilo_hilodocument SET max = 999 WHERE id = 'far/'")
+reserved = reserve("far", node_tag="").range
+assert (reserved.low, reserved.high) == (2, 2), reserved
+with expect(Error, "1213"):
+    stranger.commit()
+stranger.rollback()
+assert reserve("far", node_tag="").range.low == 3
+""",
+        str(other.ports.sql),
+    )
+
+
+def test_a_killed_connection_is_replaced(cluster, python):
+    python(
+        cluster.nodes[0],
+        """
+first = reserve("killed").range
+assert kill_other_connections(another_connection())
+second = reserve("killed").range
+assert second.low == first.high + 1, (first, second)
+assert retries and retries[0].split()[0] in ("2006", "2013"), retries
+""",
+    )
+
+
+def test_a_connection_that_is_killed_while_it_waits_is_replaced(cluster, python):
+    python(
+        cluster.nodes[0],
+        """
+import threading
+hilo(LOCK_TIMEOUT=30.0)
+first = reserve("killed").range
+holder, killer = another_connection(), another_connection()
+hold_row(holder, "killed/A")
+with holder.cursor() as cursor:
+    cursor.execute("SELECT CONNECTION_ID()")
+    held_by = cursor.fetchone()[0]
+
+def kill():
+    with killer.cursor() as cursor:
+        def waits():
+            cursor.execute(
+                "SELECT id FROM information_schema.processlist WHERE info LIKE %s "
+                "AND id NOT IN (CONNECTION_ID(), %s)", ["%FOR UPDATE%", held_by]
+            )
+            return cursor.fetchone()
+        wait_for(waits)
+        cursor.execute(f"KILL {waits()[0]}")
+    holder.rollback()
+
+thread = threading.Thread(target=kill)
+thread.start()
+second = reserve("killed").range
+thread.join()
+assert second.low == first.high + 1, (first, second)
+assert retries[0] in ("2013 at statement", "2006 at statement"), retries
+""",
+    )
+
+
+def test_a_stopped_node_hangs_nobody_whatever_the_options_are(cluster, python):
+    python(
+        cluster.nodes[0],
+        """
+import os, signal, threading
+from pathlib import Path
+for name in "connect_timeout", "read_timeout", "write_timeout":
+    del connection.settings_dict["OPTIONS"][name]
+hilo(LOCK_TIMEOUT=2.0, RETRY_FOR=3.0)
+reserve("frozen")
+with connection.cursor() as cursor:
+    cursor.execute("SELECT @@pid_file")
+    pid = int(Path(cursor.fetchone()[0]).read_text())
+os.kill(pid, signal.SIGSTOP)
+too_late = threading.Timer(60, os.kill, [pid, signal.SIGCONT])
+too_late.start()
+try:
+    with expect(ConcurrencyError, "2013"):
+        reserve("frozen")
+finally:
+    os.kill(pid, signal.SIGCONT)
+    too_late.cancel()
+""",
+    )
+    cluster.wait_until_whole()

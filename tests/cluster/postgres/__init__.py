@@ -1,0 +1,1 @@
+"""PostgreSQL: two sites that both write, and a primary that fails."""

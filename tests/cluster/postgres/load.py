@@ -1,0 +1,111 @@
+"""Worker processes: started, watched, killed, ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.cluster.postgres.server import PostgreSQL
+from tests.cluster.tail import Tail
+from tests.conftest import PROJECT
+
+# Seconds until a worker that does nothing new is given up.
+LONGEST = 120.0
+# Of load in each phase of a long run.
+SECONDS = float(os.environ.get("HILO_CLUSTER_SECONDS") or 0)
+
+
+class Load:
+    """Processes that write, each with a seat of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seed = str(time.time_ns())
+        print("Seed of the workers:", self.seed)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._tails: list[Tail] = []
+        self._killed: set[int] = set()
+
+    def start(self, count: int, environment: dict[str, str]) -> list[int]:
+        """Start processes; return their seats."""
+        seats = range(len(self._processes), len(self._processes) + count)
+        command = [sys.executable, "-W", "error", "-m", "tests.cluster.postgres.worker"]
+        for seat in seats:
+            with (self.folder / f"{seat:04}.stderr").open("wb") as errors:
+                process = subprocess.Popen(
+                    [*command, str(self.folder), str(seat), self.seed],
+                    cwd=PROJECT,
+                    env=environment,
+                    stderr=errors,
+                )
+            self._processes.append(process)
+            self._tails.append(Tail(self.folder, seat))
+        return list(seats)
+
+    def wait_for_ids(
+        self, seats: Sequence[int] | None = None, count: int = 200
+    ) -> None:
+        """Wait until each worker has some more ids; longer in a long run."""
+        until = time.monotonic() + SECONDS
+        self.wait_for("given", seats, count)
+        while time.monotonic() < until:
+            self.wait_for("given", seats, 1)
+
+    def wait_for(
+        self, word: str, seats: Sequence[int] | None = None, count: int = 1
+    ) -> None:
+        """Wait until each worker's journal has so many more lines of a word."""
+        seats = self.seats() if seats is None else seats
+        goals = {seat: self._tails[seat].counts()[word] + count for seat in seats}
+        give_up_at = time.monotonic() + LONGEST
+        while missed := [
+            seat for seat in goals if self._tails[seat].counts()[word] < goals[seat]
+        ]:
+            for seat in seats:
+                assert self._processes[seat].poll() is None, self._said(seat)
+            assert time.monotonic() < give_up_at, self._said(missed[0])
+            time.sleep(0.05)
+
+    def seats(self) -> list[int]:
+        """Return the workers that nobody killed."""
+        return [n for n in range(len(self._processes)) if n not in self._killed]
+
+    def kill(self) -> None:
+        """Kill all workers that run."""
+        self._killed.update(self.seats())
+        self.end_by_force()
+
+    def end(self) -> None:
+        """Let all end by themselves."""
+        (self.folder / "end").touch()
+        for seat in self.seats():
+            assert self._processes[seat].wait(LONGEST) == 0, self._said(seat)
+
+    def end_by_force(self) -> None:
+        """Leave none behind."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _said(self, seat: int) -> str:
+        stderr = (self.folder / f"{seat:04}.stderr").read_text()
+        return f"Worker {seat}, at last:\n{self._tails[seat].last_lines()}{stderr}"
+
+
+def environment_on(
+    servers: Sequence[PostgreSQL], name: str, tag: str, commit: str = ""
+) -> dict[str, str]:
+    """Return the environment of a Django process on the first that takes writes."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.cluster.postgres.settings",
+        "HILO_POSTGRES_HOST": ",".join("127.0.0.1" for _ in servers),
+        "HILO_POSTGRES_PORT": ",".join(str(server.port) for server in servers),
+        "HILO_POSTGRES_NAME": name,
+        "HILO_POSTGRES_TAG": tag,
+        "HILO_POSTGRES_COMMIT": commit,
+    }

@@ -1,0 +1,100 @@
+"""Celery's prefork pool: its children end without running atexit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.databases import CHOSEN
+from tests.hosting.conftest import need
+from tests.hosting.journal import Answer, Journal
+from tests.hosting.sessions import counting
+from tests.servers import ending_with_us
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKER = (
+    *(sys.executable, "-m", "celery", "-A", "tests.hosting.celery_app", "worker"),
+    *("--pool=prefork", "--concurrency=2"),
+    *("--max-tasks-per-child=20", "--without-gossip", "--without-mingle"),
+    "--without-heartbeat",
+)
+SEND = """
+import sys
+from tests.hosting.celery_app import create_order
+for _ in range(int(sys.argv[1])): create_order.delay(sys.argv[2])
+"""
+
+
+def answers(journal: Path) -> list[Answer]:
+    lines = journal.read_text().splitlines() if journal.exists() else []
+    return [
+        Answer(key, True, *map(int, numbers))
+        for key, *numbers in (line.split() for line in lines)
+    ]
+
+
+def ended(folder: Path) -> list[str]:
+    """Return the children that came to the end of their shutdown."""
+    file = folder / "journal.txt.ended"
+    return file.read_text().split() if file.exists() else []
+
+
+def create_orders(journal: Path, variables: dict[str, str]) -> list[Answer]:
+    """Start a worker, send it tasks until its children met, stop it."""
+    with (journal.parent / "log").open("wb") as log:
+        worker = subprocess.Popen(
+            ending_with_us(*WORKER), cwd=PROJECT, env=variables, stdout=log, stderr=log
+        )
+        try:
+            wanted = 0
+            give_up = time.monotonic() + 60
+            while not Journal(answers(journal)).overlapped():
+                wanted += 60
+                subprocess.run(
+                    [sys.executable, "-c", SEND, "60", str(journal)],
+                    cwd=PROJECT,
+                    env=variables,
+                    check=True,
+                    timeout=60,
+                )
+                while len(answers(journal)) < wanted:
+                    assert time.monotonic() < give_up, Path(log.name).read_text()
+                    time.sleep(0.05)  # the workers are at it
+            worker.terminate()
+            with suppress(subprocess.TimeoutExpired):  # Celery 5.7 may overhear it
+                assert worker.wait(20) == 0
+        finally:
+            worker.kill()
+            worker.wait(30)
+    return answers(journal)
+
+
+@pytest.mark.everywhere
+def test_prefork(environment, tmp_path):
+    """Children are replaced on the way, and ended with the worker."""
+    need("celery")
+    told = Journal()
+    with counting() as peak:
+        for attempt in range(8):
+            folder = tmp_path / str(attempt)
+            folder.mkdir()
+            variables = environment(HILO_TEST_BROKER=str(folder), C_FORCE_ROOT="1")
+            told += create_orders(folder / "journal.txt", variables)
+            told.check()
+            # Celery 5.7 kills children that are about to end, now and then.
+            if str(told.newest.process) in ended(folder):
+                break
+        else:
+            pytest.fail("Celery let no child end by itself")
+
+    assert told.gaps().at_the_end == 0, (folder / "log").read_text()
+    assert len(told.processes) > 2, "children were replaced"
+    if CHOSEN == "postgres":
+        assert peak.sessions <= 2 * (1 + 1), "one more per process than Django's own"

@@ -1,0 +1,49 @@
+"""runserver: each reload is the end of a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.hosting.journal import UNDONE_WITH_THE_SAVE
+from tests.hosting.servers import CLIENTS
+from tests.hosting.sessions import counting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+RUNSERVER = (sys.executable, "-m", "django", "runserver", "127.0.0.1:PORT")
+
+
+def test_a_reload_returns_the_range(serve, tell, tmp_path):
+    urls = tmp_path / "urls_of_this_test.py"
+    urls.write_text("from tests.hosting.urls import urlpatterns\n")
+    with counting() as peak:
+        server = serve(
+            *RUNSERVER,
+            PYTHONPATH=f"{tmp_path}{os.pathsep}{PROJECT}",
+            HILO_TEST_URLS=urls.stem,
+        )
+        before = server.wait_until_up()
+        server.ask(21)
+        future = time.time() + 60
+        os.utime(urls, (future, future))
+        give_up = time.monotonic() + 60
+        while server.wait_until_up() == before:
+            assert time.monotonic() < give_up, server.log
+            time.sleep(0.05)  # it looks once a second
+        server.ask(21)
+        server.stop_all(signal.SIGINT)
+
+    server.journal.check()
+    gaps = server.journal.gaps()
+    tell(server, peak, gaps)
+    assert len(server.journal.processes) == 2
+    assert gaps.at_the_end == 0, "the newest range went back"
+    assert peak.sessions <= CLIENTS + 1
+    if not UNDONE_WITH_THE_SAVE:  # there each rollback begins a new range
+        assert gaps.inside == 0, "the first process's range went back as well"

@@ -1,0 +1,216 @@
+"""The model of hilo.pml in Python: it tells what the code must do next.
+
+The same row, the same steps, the same rules, without bounds. Where the code may hold
+more than the model (several ranges, several numbers at once) it does as the code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+
+@dataclass(frozen=True)
+class Row:
+    """The row in the database; tickets are numbered as they come."""
+
+    max: int = 0
+    floor: int = 0
+    low: int = 0
+    ticket: int = 0
+    lent: bool = False
+
+
+@dataclass
+class Held:
+    """What is left of a range: the numbers ``next`` to ``high``."""
+
+    next: int
+    high: int
+    ticket: int
+    lent: bool = False
+
+
+@dataclass(frozen=True)
+class Message:
+    """A return: the numbers over ``last``, up to ``high``, go back."""
+
+    high: int
+    last: int
+    ticket: int
+    lent: bool = False
+
+
+def take(ranges: list[Held], n: int) -> list[int] | None:
+    """Take ``n`` numbers out of the first ranges, or none where fewer are left."""
+    if sum(held.high - held.next + 1 for held in ranges) < n:
+        return None
+    numbers: list[int] = []
+    for held in ranges:
+        while held.next <= held.high and len(numbers) < n:
+            numbers.append(held.next)
+            held.next += 1
+    ranges[:] = [held for held in ranges if held.next <= held.high]
+    return numbers
+
+
+class Counter:
+    """The row, what was given of it, and the transaction that has its lock."""
+
+    def __init__(self) -> None:
+        self.row: Row | None = None
+        self.given: set[int] = set()
+        # Whose open transaction wrote the row, and what a rollback brings back: SQLite.
+        self.writer: Process | None = None
+        self._before: Row | None = None
+        self._tickets = count(1)
+
+    def reserve(self, size: int, above: int, *, lent: bool = False) -> Held:
+        row = self.row or Row()
+        low = max(row.max, row.floor, above) + 1
+        high = low + size - 1
+        self.row = Row(high, row.floor, low, next(self._tickets), lent)
+        return Held(low, high, self.row.ticket, lent)
+
+    def accepts(self, message: Message) -> bool:
+        """Whether a return is taken: the rule of the protocol."""
+        row = self.row
+        if row is None or message.high != row.max:
+            return False
+        if message.lent:
+            is_newest, lowest = row.lent, row.low
+        else:
+            is_newest, lowest = message.ticket == row.ticket, row.low - 1
+        return is_newest and max(lowest, row.floor) <= message.last <= message.high
+
+    def deliver(self, message: Message) -> bool:
+        if not self.accepts(message):
+            return False
+        assert self.row is not None
+        row = self.row
+        self.row = Row(message.last, row.floor, row.low, next(self._tickets))
+        return True
+
+    def raise_floor(self, number: int) -> None:
+        row = self.row or Row()
+        floor = max(row.floor, number)
+        if (floor, max(row.max, floor)) != (row.floor, row.max):
+            ticket = next(self._tickets)
+            self.row = Row(max(row.max, floor), floor, row.low, ticket)
+
+    def is_free_for(self, process: Process | None) -> bool:
+        """Whether a process may write the row now."""
+        return self.writer is None or self.writer is process
+
+    def lock(self, process: Process) -> None:
+        """Let the open transaction of a process hold the row, and all writers off."""
+        if self.writer is None:
+            self.writer, self._before = process, self.row
+
+    def unlock(self, process: Process, *, keep: bool) -> None:
+        """End the transaction of a process: keep the row, or bring the old one back."""
+        if self.writer is process:
+            if not keep:
+                self.row = self._before
+            self.writer = self._before = None
+
+    @property
+    def committed(self) -> Row | None:
+        """The row as others see it."""
+        return self.row if self.writer is None else self._before
+
+
+@dataclass(eq=False)
+class Process:
+    """A process: what it holds, and its transaction.
+
+    ``binds``: what is reserved inside the transaction belongs to it, as on SQLite.
+    """
+
+    counter: Counter
+    capacity: int
+    binds: bool
+    ranges: list[Held] = field(default_factory=list)
+    seen: int = 0
+    own: set[int] = field(default_factory=set)
+    in_transaction: bool = False
+    bound: list[Held] = field(default_factory=list)
+    bound_seen: int = 0
+    tentative: set[int] = field(default_factory=set)
+
+    def use(self, n: int, *, unsure: bool = False) -> list[int]:
+        """Give ``n`` numbers; reserve a range if fewer are in memory.
+
+        ``unsure``: the answer to the first COMMIT is lost, and the range burnt.
+        """
+        numbers = take(self.ranges, n)
+        if numbers is None and self.is_bound:
+            return self._use_bound(n)
+        while numbers is None:
+            held = self.counter.reserve(max(self.capacity, n), self.seen)
+            if unsure:
+                unsure = False
+                continue
+            self.seen = max(self.seen, held.high)
+            self.ranges.append(held)
+            numbers = take(self.ranges, n)
+        self.own.update(numbers)
+        return numbers
+
+    def _use_bound(self, n: int) -> list[int]:
+        numbers = take(self.bound, n)
+        while numbers is None:
+            self.counter.lock(self)
+            held = self.counter.reserve(max(self.capacity, n), self.seen)
+            self.bound_seen = held.high
+            self.bound.append(held)
+            numbers = take(self.bound, n)
+        self.tentative.update(numbers)
+        return numbers
+
+    @property
+    def is_bound(self) -> bool:
+        return self.binds and self.in_transaction
+
+    def would_write(self, n: int) -> bool:
+        """Whether ``n`` numbers take a reservation."""
+        held = [*self.ranges], [*self.bound] if self.is_bound else []
+        return all(
+            sum(each.high - each.next + 1 for each in ranges) < n for ranges in held
+        )
+
+    def send(self) -> Message | None:
+        """Let go of all ranges; return the newest, if there is one."""
+        newest = max(self.ranges, key=lambda held: held.high, default=None)
+        self.ranges = []
+        if newest is None:
+            return None
+        if self.is_bound:
+            self.counter.lock(self)
+        return Message(newest.high, newest.next - 1, newest.ticket)
+
+    def hear(self, message: Message) -> None:
+        """Learn that a return was taken."""
+        if self.seen == message.high:
+            self.seen = message.last
+
+    def begin(self) -> None:
+        self.in_transaction = True
+
+    def commit(self) -> None:
+        self.ranges += self.bound
+        self.seen = max(self.seen, self.bound_seen)
+        self.own |= self.tentative
+        self._end(keep=True)
+
+    def rollback(self) -> None:
+        self._end(keep=False)
+
+    def _end(self, *, keep: bool) -> None:
+        self.counter.unlock(self, keep=keep)
+        self.in_transaction = False
+        self.bound, self.bound_seen, self.tentative = [], 0, set()
+
+    def crash(self) -> None:
+        self.rollback()
+        self.ranges, self.seen, self.own = [], 0, set()
