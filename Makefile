@@ -91,7 +91,7 @@ audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
 .PHONY: coverage
 coverage: $(VENV)/test ## Run `make test` with branch coverage; all servers must be there.
 	rm -f .coverage .coverage.*
-	HILO_TEST_REQUIRE=1 PYTEST_ADDOPTS="--cov --cov-append --cov-report=" $(MAKE) test
+	HILO_TEST_REQUIRE=1 PYTEST_ADDOPTS="$$PYTEST_ADDOPTS --cov --cov-append --cov-report=" $(MAKE) test
 	$(BIN)/coverage report --fail-under=$(COVERAGE)
 
 COVERAGE := 97
