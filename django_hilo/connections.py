@@ -62,6 +62,11 @@ def schema_of(connection: BaseDatabaseWrapper) -> str | None:
     return getattr(connection, "schema_name", None)
 
 
+def has_schemas(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a connection may be to one schema now and to another later."""
+    return "schema_name" in vars(connection) or hasattr(connection, "set_schema")
+
+
 def is_still_there(database: DatabaseKey) -> bool:
     """Whether an alias stands for this database, in whatever schema it is now."""
     return database_key(database.alias).without_schema == database.without_schema

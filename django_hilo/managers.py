@@ -13,6 +13,7 @@ from django_hilo.fields import HiLoField
 from django_hilo.fields.base import GivesIds
 from django_hilo.fields.bucket import with_buckets
 from django_hilo.freshness import watched
+from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
 from django_hilo.sharding.placement import known, place, split, together
@@ -195,6 +196,30 @@ class HiLoManager(_Manager[Model]):
 
     # So that bulk_create() in data migrations takes ids on the right database too.
     use_in_migrations = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        manager: Any = cls
+        queryset = manager._queryset_class
+        is_plain = (
+            manager.get_queryset is HiLoManager.get_queryset
+            and queryset.next_id is HiLoQuerySet.next_id
+            and queryset._write_alias is HiLoQuerySet._write_alias
+        )
+        if not is_plain and manager.next_id is HiLoManager.next_id:
+            manager.next_id = _next_id_of_queryset
+
+    def next_id(self, anchor: str | models.Model | None = None) -> str:
+        """Return the next id of the model; ``anchor`` is an id, an object or a text."""
+        manager: Any = self
+        if anchor is not None or manager._db or manager._hints:
+            return _next_id_of_queryset(manager, anchor)
+        return next_id(manager.model)
+
+
+def _next_id_of_queryset(manager: Any, anchor: str | models.Model | None = None) -> str:
+    id: str = manager.get_queryset().next_id(anchor)
+    return id
 
 
 def _id_fields(model: type[models.Model]) -> list[GivesIds]:

@@ -15,7 +15,10 @@ from concurrent.futures import Future
 from itertools import accumulate
 from typing import NamedTuple
 
+from django_hilo import blocks
+from django_hilo.blocks import Block
 from django_hilo.connections import DatabaseKey
+from django_hilo.formats import Style
 from django_hilo.ranges import Reservation, next_capacity
 from django_hilo.sources.base import Source
 
@@ -78,6 +81,9 @@ def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
     return shares
 
 
+_SMALLEST_BLOCK = 16
+
+
 class Pace:
     """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
 
@@ -111,6 +117,9 @@ class Counter:
         # The highest explicit number: what a return must not make it forget.
         self._explicit = 0
         self._ranges: deque[Held] = deque()
+        # Numbers of the first range, on their way out; it grows while nobody else asks.
+        self._block: Block | None = None
+        self._block_size = _SMALLEST_BLOCK // 2
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # Up to where the row's Max is known to be.
@@ -121,7 +130,45 @@ class Counter:
     def take(self, count: int) -> list[Share] | None:
         """Take ``count`` numbers, or none at all where fewer are left."""
         with self.lock:
+            self._recall()
             return take_from(self._ranges, count)
+
+    def cut(self, style: Style, spent: Block | None = None) -> Block | None:
+        """Return a block of ids of the next numbers, None where no numbers are left.
+
+        The block that others take from already, where it is not the ``spent`` one.
+        """
+        with self.lock:
+            block = self._block
+            if block is not None and block is not spent and block.style == style:
+                return block
+            size = min(self._block_size * 2, blocks.MAX_SIZE)
+            self._recall()
+            if not self._ranges:
+                return None
+            held = self._ranges[0]
+            alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
+            share = held.take(min(size, alike))
+            self._block = Block(held.reservation, style, share.low, share.high)
+            self._block_size = size
+            return self._block
+
+    def recall(self) -> None:
+        """Take back the numbers that wait to be given as ids of some style."""
+        with self.lock:
+            self._recall()
+
+    def _recall(self) -> None:
+        block, self._block = self._block, None
+        if block is None:
+            return
+        left = block.end()
+        if left:
+            self._block_size = _SMALLEST_BLOCK // 2
+        held = self._ranges[0]
+        held.next -= left
+        if not held.left:
+            self._ranges.popleft()
 
     def add(
         self, reservations: Sequence[Reservation], capacity: int, count: int
@@ -131,6 +178,7 @@ class Counter:
             for reservation in reservations:
                 self._hold(Held(reservation), capacity)
             self._explicit_since_refill.clear()
+            self._recall()
             return take_from(self._ranges, count)
 
     def promote(self, held: Held, capacity: int) -> None:
@@ -164,6 +212,7 @@ class Counter:
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that would give one of these numbers."""
         with self.lock:
+            self._recall()
             self._ranges = deque(
                 held for held in self._ranges if not held.would_give(numbers)
             )
@@ -188,6 +237,7 @@ class Counter:
     def drain(self) -> Held | None:
         """Give up all ranges; return the newest, which alone can go back."""
         with self.lock:
+            self._recall()
             ranges, self._ranges = self._ranges, deque()
             newest = max(
                 ranges, key=lambda held: held.reservation.range.high, default=None
@@ -197,6 +247,12 @@ class Counter:
                 # meanwhile needs a floor.
                 self._stored = min(self._stored, newest.next - 1)
             return newest
+
+    def forget(self) -> None:
+        """Give up all ranges, for a counter that is another one now."""
+        with self.lock:
+            self._recall()
+            self._ranges.clear()
 
     def returned(self, high: int, last: int) -> None:
         """Note that the numbers over ``last`` went back."""
@@ -238,16 +294,19 @@ class Pool:
     def forget_counter(self, key: CounterKey) -> None:
         """Drop all that is known of one counter."""
         with self._lock:
-            self._counters.pop(key, None)
+            counter = self._counters.pop(key, None)
+        if counter is not None:
+            counter.forget()
 
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""
-        with self._lock:
-            self._counters = {
-                key: counter
-                for key, counter in self._counters.items()
-                if key.database.alias != using
-            }
+        for counter in self.counters(using):
+            self.forget_counter(counter.key)
+
+    def recall(self) -> None:
+        """Make all ids anew that are formatted but not given yet."""
+        for counter in self.counters():
+            counter.recall()
 
 
 _pool = Pool()
@@ -263,4 +322,5 @@ def current() -> Pool:
 def after_fork_in_child() -> None:
     """Start with nothing of the parent's: no range, no lock."""
     global _pool
+    blocks.after_fork_in_child()
     _pool = Pool()
