@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connections, transaction
 
-from django_hilo import generator, pool
+from django_hilo import generator, pool, reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
     aiter_ids,
@@ -253,7 +253,7 @@ class TestRefills:
         assert sorted(found) == list(range(1, 17))
 
     def test_an_error_of_one_thread_stops_no_other(self, monkeypatch):
-        reserve = generator.reservation.reserve_range
+        reserve = reservation.reserve_range
         inside, go_on = threading.Event(), threading.Event()
 
         def fail_once(*args, **kwargs):
@@ -263,7 +263,7 @@ class TestRefills:
                 raise KeyboardInterrupt
             return reserve(*args, **kwargs)
 
-        monkeypatch.setattr(generator.reservation, "reserve_range", fail_once)
+        monkeypatch.setattr(reservation, "reserve_range", fail_once)
         outcomes = []
 
         def take():
@@ -287,7 +287,7 @@ class TestRefills:
     def test_waiting_has_an_end(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.1, "RETRY_FOR": 0.1}
         inside, go_on = threading.Event(), threading.Event()
-        reserve = generator.reservation.reserve_range
+        reserve = reservation.reserve_range
 
         def hang(*args, **kwargs):
             inside.set()
@@ -298,7 +298,7 @@ class TestRefills:
             next_number(Order)
             connections.close_all()
 
-        monkeypatch.setattr(generator.reservation, "reserve_range", hang)
+        monkeypatch.setattr(reservation, "reserve_range", hang)
         thread = threading.Thread(target=take)
         thread.start()
         inside.wait(10)
