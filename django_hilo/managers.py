@@ -16,7 +16,7 @@ from django_hilo.freshness import watched
 from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
-from django_hilo.sharding.placement import known, place, split, together
+from django_hilo.sharding.placement import is_sharded, known, place, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import CounterField, Unplaced, field_of
 
@@ -86,7 +86,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.using(shard_of(_anchor_text(id)))
 
     def create(self, **kwargs: Any) -> Model:
-        if not isinstance(self._write_alias(), Unplaced):
+        if not is_sharded(self.model):
             return super().create(**kwargs)
         created = self.model(**kwargs)
         created.save(force_insert=True)
@@ -130,13 +130,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
                     stack.enter_context(field.conflicting(objects, using))
-                field.check_explicit(objects, using)
-                field.expect_explicit(objects, using)
+                explicit = [each for each in objects if not field.is_missing(each)]
+                field.check_explicit(explicit, using)
+                field.expect_explicit(explicit, using)
                 stack.enter_context(field.inserting(objects, using))
-            for instance in objects:
-                pass_keys_down(instance, self.model)
+            if self.model._meta.parents:
+                for instance in objects:
+                    pass_keys_down(instance, self.model)
             stack.enter_context(watched(objects))
-            groups = split(objects, using) or {using: objects}
+            groups = {using: objects}
+            if is_sharded(self.model):
+                groups = split(objects, using) or groups
             if len(groups) > 1:
                 stack.enter_context(together(groups))
             for alias, group in groups.items():
@@ -174,9 +178,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
     @property
     def db(self) -> str:
         """The database of the query; raises `ShardError` where it is not known."""
-        if self.query.is_empty():
-            return super().db
-        return known(self.query, super().db)
+        using = super().db
+        if not isinstance(using, Unplaced) or self.query.is_empty():
+            return using
+        return known(self.query, using)
 
     def _placed_by(self, lookups: dict[str, Any]) -> Self:
         if not isinstance(self._write_alias(), Unplaced):

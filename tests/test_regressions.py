@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo import generator, reservation
+from django_hilo import reservation
 from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
 from django_hilo.generator import next_id, next_number, return_ranges
 from django_hilo.models import HiLoDocument

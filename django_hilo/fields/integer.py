@@ -134,18 +134,23 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         missing = list(found.values())
         if not missing:
             return
-        target = resolve(self, using)
         try:
             if self._has_no_counter or self.model.__module__ == _RECORD:
                 raise TableMissing
-            numbers = generator.next_numbers(target, len(missing))
+            numbers = self._next_numbers(len(missing), using)
         except TableMissing as error:
             self._note_missing_tables(error)
             for instance in missing:
                 leave_to_default(instance)
             return
-        for instance, number in zip(missing, numbers, strict=True):
-            self.give(instance, number, target.using)
+        self.give(missing, numbers, using)
+
+    def _next_numbers(self, n: int, using: str) -> list[int]:
+        if n == 1 and self.primary_key:
+            # By its model, the way to whose numbers is remembered.
+            number: Any = generator.next_id(self.model, using)
+            return [number]
+        return generator.next_numbers(self, n, using)
 
     def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         found = self._explicit(instances, using)
