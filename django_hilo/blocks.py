@@ -41,7 +41,8 @@ class Block:
 
     def end(self) -> int:
         """Give no more ids; return how many numbers are left, the last ones."""
-        return len(list(self.ids))
+        ids = self.ids
+        return ids.end() if isinstance(ids, _Locked) else len(list(ids))
 
 
 class _Page:
@@ -86,6 +87,11 @@ class _Locked:
     def __next__(self) -> Any:
         with self._lock:
             return next(self._ids)
+
+    def end(self) -> int:
+        """Take all at once, so that they are the last ones; return how many."""
+        with self._lock:
+            return len(list(self._ids))
 
 
 def shared(ids: Iterator[Any]) -> Iterator[Any]:
