@@ -123,11 +123,26 @@ def _autocommit(connection: BaseDatabaseWrapper) -> bool:
     return connection.autocommit
 
 
+_OWN_ONLY = "hilo_own_only"
+
+
+@contextmanager
+def use_own(alias: str) -> Iterator[None]:
+    """Let counters run on the process's own connection, whatever they could use."""
+    known = vars(connections[alias])
+    known[_OWN_ONLY] = True
+    try:
+        yield
+    finally:
+        del known[_OWN_ONLY]
+
+
 def _needs_own(connection: BaseDatabaseWrapper) -> bool:
     # MariaDB's lock timeout is a variable of the session, not of the transaction. And a
     # wait for a standby that is cancelled costs the connection.
     return (
         connection.vendor == "mysql"
+        or _OWN_ONLY in vars(connection)
         or waits(connection)
         or connection.in_atomic_block
         or not _autocommit(connection)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import wait
 from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
 from django_hilo import pool
+from django_hilo.conf import settings
 from django_hilo.connections import in_schema, is_still_there
 from django_hilo.drawing import draw, draw_in_memory
 from django_hilo.identifiers import check_anchor
@@ -162,6 +164,9 @@ def return_ranges(using: str | None = None) -> int:
     returned = 0
     failed = set()
     for counter in pool.current().counters(using):
+        if counter.ahead is not None:
+            # What is on its way would be a gap.
+            wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
         held = counter.drain()
         database = counter.key.database
         is_away = database.without_schema in failed

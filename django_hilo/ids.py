@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from django_hilo import formats, pool
+from django_hilo import formats
 from django_hilo.blocks import Block
 from django_hilo.conf import settings
+from django_hilo.drawing import cut_in_memory
 from django_hilo.formats import Numbers, Style, TextStyle
 from django_hilo.identifiers import check_separator
 from django_hilo.pool import Share
@@ -36,7 +37,7 @@ def ids_of(target: Target, shares: Iterable[Share]) -> list[Any]:
 
 def block_in_memory(target: Target, spent: Block | None = None) -> Block | None:
     """Return a block of ids, not the spent one; None where memory has no number."""
-    return pool.current().counter(target.key).cut(style_of(target), spent)
+    return cut_in_memory(target, style_of(target), spent)
 
 
 def next_in_memory(target: Target) -> tuple[Any, Block] | None:

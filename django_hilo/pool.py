@@ -84,23 +84,33 @@ def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
 _SMALLEST_BLOCK = 16
 
 
+class Ahead(NamedTuple):
+    """When the range after one is to be fetched."""
+
+    # Share of the one that is used then, over 0 and under 1.
+    share: float
+    # How long it took to fetch the one.
+    seconds: float
+
+
 class Pace:
     """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
 
     def __init__(self) -> None:
         self._last_size = 0
         self._last_at: float | None = None
+        self._took = 0.0
 
     def next(self, first: int, least: int, most: int) -> int:
         """Return the next size: ``first`` where there was none, else least to most."""
         if self._last_at is None:
             return first
         seconds = time.monotonic() - self._last_at
-        return next_capacity(self._last_size, seconds, least, most)
+        return next_capacity(self._last_size, seconds, least, most, self._took)
 
-    def note(self, size: int) -> None:
-        """Note that this size was fetched now."""
-        self._last_size, self._last_at = size, time.monotonic()
+    def note(self, size: int, took: float = 0.0) -> None:
+        """Note that this size was fetched now, in some seconds if they matter."""
+        self._last_size, self._last_at, self._took = size, time.monotonic(), took
 
 
 class Counter:
@@ -112,6 +122,12 @@ class Counter:
         self.source: Source | None = None
         self.lock = threading.Lock()
         self.refill: Future[None] | None = None
+        # The newest refill that nobody waited for when it began.
+        self.ahead: Future[None] | None = None
+        # Whether the next range is to be fetched now, and how many numbers are left
+        # then; -1: when none are.
+        self.is_due = False
+        self._due_at = -1
         # The highest number known to exist or to be reserved; no range starts under it.
         self.seen = 0
         # The highest explicit number: what a return must not make it forget.
@@ -131,7 +147,26 @@ class Counter:
         """Take ``count`` numbers, or none at all where fewer are left."""
         with self.lock:
             self._recall()
-            return take_from(self._ranges, count)
+            shares = take_from(self._ranges, count)
+            self._note_due()
+            return shares
+
+    def begin_refill(self, mine: Future[None]) -> Future[None] | None:
+        """Let others wait for this future; return that of a thread that came first."""
+        with self.lock:
+            if self.refill is None:
+                self.refill = mine
+                return None
+            return self.refill
+
+    def begin_ahead(self, mine: Future[None]) -> bool:
+        """Let others wait for this future, if the next range is to be fetched now."""
+        with self.lock:
+            if not self.is_due or self.refill is not None:
+                return False
+            self.refill = self.ahead = mine
+            self.is_due, self._due_at = False, -1
+            return True
 
     def cut(self, style: Style, spent: Block | None = None) -> Block | None:
         """Return a block of ids of the next numbers, None where no numbers are left.
@@ -148,10 +183,20 @@ class Counter:
                 return None
             held = self._ranges[0]
             alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
+            if self._due_at >= 0:
+                # So that the next one is cut, and this noticed, just then.
+                alike = min(alike, self._left() - self._due_at) or alike
             share = held.take(min(size, alike))
             self._block = Block(held.reservation, style, share.low, share.high)
             self._block_size = size
+            self._note_due()
             return self._block
+
+    def _left(self) -> int:
+        return sum(held.left for held in self._ranges)
+
+    def _note_due(self) -> None:
+        self.is_due = self._due_at >= 0 and self._left() <= self._due_at
 
     def recall(self) -> None:
         """Take back the numbers that wait to be given as ids of some style."""
@@ -171,26 +216,35 @@ class Counter:
             self._ranges.popleft()
 
     def add(
-        self, reservations: Sequence[Reservation], capacity: int, count: int
+        self,
+        reservations: Sequence[Reservation],
+        capacity: int,
+        count: int,
+        ahead: Ahead | None = None,
     ) -> list[Share] | None:
-        """Add committed ranges and take ``count`` numbers before others do."""
+        """Add committed ranges and take ``count`` numbers, if any, before others do."""
         with self.lock:
             for reservation in reservations:
-                self._hold(Held(reservation), capacity)
+                self._hold(Held(reservation), capacity, ahead.seconds if ahead else 0.0)
             self._explicit_since_refill.clear()
+            if ahead is not None:
+                size = sum(each.range.size for each in reservations)
+                self._due_at = int(size * (1 - ahead.share))
             self._recall()
-            return take_from(self._ranges, count)
+            shares = take_from(self._ranges, count) if count else None
+            self._note_due()
+            return shares
 
     def promote(self, held: Held, capacity: int) -> None:
         """Add what a transaction that has committed left of its range."""
         with self.lock:
             self._hold(held, capacity)
 
-    def _hold(self, held: Held, capacity: int) -> None:
+    def _hold(self, held: Held, capacity: int, took: float = 0.0) -> None:
         high = held.reservation.range.high
         self.seen = max(self.seen, high)
         self._stored = max(self._stored, high)
-        self._reservations.note(capacity)
+        self._reservations.note(capacity, took)
         if held.left and not held.would_give(self._explicit_since_refill):
             self._ranges.append(held)
 
