@@ -130,6 +130,7 @@ def test_pytest_xdist(project, tmp_path):
         """
         import os, sys, pytest
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        os.environ.pop("PYTEST_ADDOPTS", None)  # options of plugins that are not loaded
         plugins = ["-p", "xdist.plugin", "-p", "pytest_django.plugin"]
         sys.exit(pytest.main(["-q", "-n2", *plugins, "shop"]))
         """
