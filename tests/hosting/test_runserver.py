@@ -13,15 +13,24 @@ from tests.conftest import PROJECT
 from tests.hosting.journal import UNDONE_WITH_THE_SAVE
 from tests.hosting.servers import CLIENTS
 from tests.hosting.sessions import counting
+from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 RUNSERVER = (sys.executable, "-m", "django", "runserver", "127.0.0.1:PORT")
 
+URLS = """
+import logging
+from tests.hosting.urls import urlpatterns
+log = logging.getLogger("django.utils.autoreload")
+log.setLevel("DEBUG")
+log.addHandler(logging.StreamHandler())
+"""
+
 
 def test_a_reload_returns_the_range(serve, tell, tmp_path):
     urls = tmp_path / "urls_of_this_test.py"
-    urls.write_text("from tests.hosting.urls import urlpatterns\n")
+    urls.write_text(URLS)
     with counting() as peak:
         server = serve(
             *RUNSERVER,
@@ -30,12 +39,11 @@ def test_a_reload_returns_the_range(serve, tell, tmp_path):
         )
         before = server.wait_until_up()
         server.ask(21)
+        # It compares with what it saw first.
+        wait_until(lambda: f"{urls} first seen" in server.log, lambda: server.log)
         future = time.time() + 60
         os.utime(urls, (future, future))
-        give_up = time.monotonic() + 60
-        while server.wait_until_up() == before:
-            assert time.monotonic() < give_up, server.log
-            time.sleep(0.05)  # it looks once a second
+        wait_until(lambda: server.wait_until_up() != before, lambda: server.log)
         server.ask(21)
         server.stop_all(signal.SIGINT)
 
