@@ -14,10 +14,9 @@ from tests.cluster.galera.cluster import Cluster
 from tests.cluster.galera.node import Node
 from tests.cluster.tail import Tail
 from tests.conftest import PROJECT
+from tests.patience import PATIENCE
 
 WORKERS_PER_NODE = 2
-# Seconds until a worker that does nothing new is given up.
-LONGEST = 120.0
 
 # How many lines of a kind a worker's journal is to have.
 Goals = dict[tuple[int, str], int]
@@ -87,7 +86,7 @@ class Load:
         }
 
     def _wait_for(self, goals: Goals) -> None:
-        give_up_at = time.monotonic() + LONGEST
+        give_up_at = time.monotonic() + PATIENCE
         while missed := [
             (seat, what)
             for (seat, what), count in goals.items()
@@ -102,7 +101,7 @@ class Load:
         """Let all end by themselves."""
         (self.folder / "end").touch()
         for process in self._processes:
-            assert process.wait(LONGEST) == 0, self._said()
+            assert process.wait(PATIENCE) == 0, self._said()
 
     def end_by_force(self) -> None:
         """Leave none behind."""
