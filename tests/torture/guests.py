@@ -55,7 +55,7 @@ def administer(by: int) -> None:
 
 
 def take_alone() -> None:
-    """Take one id when all others have ended, at the first try, and note its seconds."""
+    """Take one id, at the first try, when all others have ended; note its seconds."""
     from django.conf import settings
 
     from django_hilo.generator import next_id
