@@ -13,6 +13,9 @@ from typing import TypeVar
 PATIENCE = 180
 # ... and for all that a process does; it may wait itself.
 LONGEST = 900
+# Of HILO, where a test is about neither: processes hold a row for as long as a busy
+# machine lets them wait, or less.
+PATIENT = {"LOCK_TIMEOUT": 60, "RETRY_FOR": 120}
 
 Found = TypeVar("Found")
 

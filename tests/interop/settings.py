@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from tests.patience import PATIENCE
 from tests.settings import *  # noqa: F403
 from tests.settings import HILO as _HILO
 from tests.settings import MIDDLEWARE as _MIDDLEWARE
@@ -19,7 +18,6 @@ MIDDLEWARE = [
 ]
 HILO = {
     **_HILO,
-    **{"LOCK_TIMEOUT": PATIENCE, "RETRY_FOR": PATIENCE},
     "MAX_CAPACITY": 64,  # small, so that there are many reservations
     "RAVENDB_DATABASES": {"shop": "default"},
     "RAVENDB_TOKENS": os.environ.get("HILO_TEST_DIGESTS", "").split(),
