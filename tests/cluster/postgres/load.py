@@ -66,10 +66,14 @@ class Load:
         """Wait until each worker's journal has so many more lines of a word."""
         seats = self.seats() if seats is None else seats
         goals = {seat: self._tails[seat].counts()[word] + count for seat in seats}
-        give_up_at = time.monotonic() + PATIENCE
+        before, give_up_at = -1, 0.0
         while missed := [
             seat for seat in goals if self._tails[seat].counts()[word] < goals[seat]
         ]:
+            # Of who goes on, however slowly, more is to come.
+            written = sum(self._tails[seat].counts()[word] for seat in goals)
+            if written > before:
+                before, give_up_at = written, time.monotonic() + PATIENCE
             for seat in seats:
                 assert self._processes[seat].poll() is None, self._said(seat)
             assert time.monotonic() < give_up_at, self._said(missed[0])
