@@ -86,19 +86,20 @@ class Load:
         }
 
     def _wait_for(self, goals: Goals) -> None:
-        before, give_up_at = -1, 0.0
-        while missed := [
-            (seat, what)
+        before: dict[tuple[int, str], int] = {}
+        give_up_at = 0.0
+        while missed := {
+            (seat, what): self._tails[seat].counts()[what]
             for (seat, what), count in goals.items()
             if self._tails[seat].counts()[what] < count
-        ]:
+        }:
             # Of who goes on, however slowly, more is to come.
-            written = sum(self._tails[seat].counts()[what] for seat, what in goals)
-            if written > before:
-                before, give_up_at = written, time.monotonic() + PATIENCE
+            if any(before.get(key) != count for key, count in missed.items()):
+                give_up_at = time.monotonic() + PATIENCE
+            before = missed
             ended = [p.args for p in self._processes if p.poll() is not None]
             assert not ended, f"{ended} ended:\n{self._said()}"
-            assert time.monotonic() < give_up_at, self._last_lines(missed)
+            assert time.monotonic() < give_up_at, self._last_lines(list(missed))
             time.sleep(0.05)
 
     def end(self) -> None:

@@ -66,17 +66,20 @@ class Load:
         """Wait until each worker's journal has so many more lines of a word."""
         seats = self.seats() if seats is None else seats
         goals = {seat: self._tails[seat].counts()[word] + count for seat in seats}
-        before, give_up_at = -1, 0.0
-        while missed := [
-            seat for seat in goals if self._tails[seat].counts()[word] < goals[seat]
-        ]:
+        before: dict[int, int] = {}
+        give_up_at = 0.0
+        while missed := {
+            seat: self._tails[seat].counts()[word]
+            for seat, goal in goals.items()
+            if self._tails[seat].counts()[word] < goal
+        }:
             # Of who goes on, however slowly, more is to come.
-            written = sum(self._tails[seat].counts()[word] for seat in goals)
-            if written > before:
-                before, give_up_at = written, time.monotonic() + PATIENCE
+            if any(before.get(seat) != count for seat, count in missed.items()):
+                give_up_at = time.monotonic() + PATIENCE
+            before = missed
             for seat in seats:
                 assert self._processes[seat].poll() is None, self._said(seat)
-            assert time.monotonic() < give_up_at, self._said(missed[0])
+            assert time.monotonic() < give_up_at, self._said(min(missed))
             time.sleep(0.02)
 
     def seats(self) -> list[int]:
