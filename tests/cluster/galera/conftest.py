@@ -120,10 +120,6 @@ def load(cluster, running_load) -> Load:
 def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[None]]:
     """Judge what the workers did while a block of faults ran, and since their start."""
 
-    def draw_by_turns(since: int) -> bool:
-        with load.at_rest():
-            return overlaps(collect(load.folder, since), load)
-
     @contextmanager
     def judge(title: str, faulty: list[Node]) -> Iterator[None]:
         since = time.monotonic_ns()
@@ -132,9 +128,11 @@ def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[No
         load.wait_for_progress()
         give_up_at = time.monotonic() + PATIENCE
         # A busy machine lets each go on for long before another's turn comes.
-        while not draw_by_turns(since):
+        while not judged(title, faulty, since):
             assert time.monotonic() < give_up_at, "They do not draw by turns."
             load.wait_for_progress()
+
+    def judged(title: str, faulty: list[Node], since: int) -> bool:
         with load.at_rest():
             all_of_it, of_this = collect(load.folder), collect(load.folder, since)
             with capsys.disabled():
@@ -143,6 +141,7 @@ def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[No
             assert_known_errors(of_this)
             assert_no_hang(of_this, load, faulty)
             assert_nodes_agree(all_of_it, load)
+            return overlaps(of_this, load)
 
     return judge
 
