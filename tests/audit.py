@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.patience import LONGEST
+
 PINNED = sorted((Path(__file__).parent.parent / "requirements").glob("*.txt"))
 
 
@@ -22,7 +24,7 @@ def ask(file: Path) -> list[dict[str, Any]] | None:
         [*command, "--format=json", "--no-deps", "--disable-pip", "-r", str(file)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONGEST,
     )
     try:
         found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]

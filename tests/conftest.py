@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 
 from django_hilo import pool
 from tests.emptying import emptying
+from tests.patience import LONGEST
 
 PROJECT = Path(__file__).parent.parent
 
@@ -41,7 +42,7 @@ def python() -> Callable[..., str]:
             env=child_environment(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
         )
         assert done.returncode == expect, done.stdout + done.stderr
         return done.stdout.strip()

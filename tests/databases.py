@@ -60,7 +60,7 @@ def settings_for(database: str, name: str) -> dict[str, Any]:
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": folder / f"{name}.sqlite3",
             "TEST": {"NAME": folder / f"test-{name}-{os.getpid()}.sqlite3"},
-            "OPTIONS": WITHOUT_THE_DISK,
+            "OPTIONS": PATIENT,
         }
     if database == "mariadb":
         use_pymysql_without_mysqlclient()

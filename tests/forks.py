@@ -14,6 +14,8 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 
 class Forks:
     """The process that forks; its environment is that of all pieces."""
@@ -46,7 +48,7 @@ class Forks:
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(30)
+        self._process.wait(PATIENCE)
 
 
 def main() -> None:

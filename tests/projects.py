@@ -18,6 +18,7 @@ from django.db import connections
 
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
+from tests.patience import LONGEST
 
 CONTRIB = [
     "django.contrib.admin",
@@ -105,7 +106,7 @@ class Project:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=LONGEST,
         )
         assert done.returncode == expect, done.stdout + done.stderr
         return (done.stdout + (done.stderr if expect else "")).strip()

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.patience import PATIENCE, wait_until
+from tests.ports import free_port
+
+# It kills a worker that gives no sign of life for 30 s, or ends for longer than that.
+PATIENT_GUNICORN = {
+    "GUNICORN_CMD_ARGS": f"--timeout={PATIENCE} --graceful-timeout={PATIENCE}"
+}
 
 
 def ending_with_us(*command: str | Path) -> list[str | Path]:
@@ -30,33 +36,30 @@ def ending_with_us(*command: str | Path) -> list[str | Path]:
 @contextmanager
 def gunicorn(application: str, environment: Mapping[str, str]) -> Iterator[int]:
     """Serve until the block ends; give the port of one process with 4 threads."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         ending_with_us(
             *(sys.executable, "-m", "gunicorn", application),
             *(f"--bind=127.0.0.1:{port}", "--threads=4"),
         ),
         cwd=PROJECT,
-        env=environment,
+        env={**environment, **PATIENT_GUNICORN},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for(port)
+        wait_until(lambda: answers(server, port))
         yield port
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(2 * PATIENCE)
 
 
-def _wait_for(port: int) -> None:
-    give_up = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            assert time.monotonic() < give_up, "gunicorn does not answer"
-            time.sleep(0.05)  # it is still starting
+def answers(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Tell whether it takes connections; it must not have ended."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        assert server.poll() is None, f"{server.args} ended with {server.returncode}."
+        return False
+    return True

@@ -6,13 +6,14 @@ from tests.databases import (
     settings_for,
     take_names_from_environment,
 )
+from tests.patience import PATIENT
 
 DATABASES = {
     "default": settings_for(CHOSEN, "hilo"),
     "other": settings_for(OTHER, "hilo_other"),
 }
 take_names_from_environment(DATABASES)
-HILO = {"NODE_TAG": {"default": "A", "other": "B"}}
+HILO = {"NODE_TAG": {"default": "A", "other": "B"}, **PATIENT}
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",

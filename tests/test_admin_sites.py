@@ -15,6 +15,7 @@ from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.reservation import read_max, reserve
 from tests.conftest import PROJECT, child_environment
+from tests.patience import PATIENCE
 from tests.test_admin_counters import hidden_of, text_of
 
 office = admin.AdminSite(name="office")
@@ -155,7 +156,7 @@ def unfold(admin_user: Any) -> Any:
     yield send
     server.stdin.close()
     server.stdout.close()
-    assert server.wait(timeout=30) == 0
+    assert server.wait(PATIENCE) == 0
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

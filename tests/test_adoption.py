@@ -15,6 +15,7 @@ from itertools import pairwise
 import pytest
 
 from tests.databases import CHOSEN
+from tests.patience import LONGEST, PATIENCE, PATIENT
 from tests.projects import Project, project_in
 
 EXISTING = 100_000
@@ -70,7 +71,8 @@ CHECK = """
 def project(tmp_path, django_db_blocker) -> Iterator[Project]:
     with django_db_blocker.unblock(), project_in(tmp_path) as project:
         # Short ranges, so that the owners of rows alternate soon.
-        project.set(INSTALLED_APPS=["django_hilo", "shop"], HILO={"MAX_CAPACITY": 64})
+        hilo = {"MAX_CAPACITY": 64, **PATIENT}
+        project.set(INSTALLED_APPS=["django_hilo", "shop"], HILO=hilo)
         yield project
 
 
@@ -90,7 +92,7 @@ class Writers:
 
     def stop(self, owner: str) -> None:
         process = self.running.pop(owner)
-        output, errors = process.communicate("", timeout=120)
+        output, errors = process.communicate("", timeout=PATIENCE)
         assert process.returncode == 0, errors
         self.made[owner] += int(output)
 
@@ -99,7 +101,7 @@ class Writers:
         return [line.split() for line in self.project.run(READ).splitlines()]
 
     def wait_for(self, is_enough: Callable[[list[str]], bool]) -> None:
-        give_up = time.monotonic() + 120
+        give_up = time.monotonic() + LONGEST
         while not all(is_enough(owners) for owners in self.owners()):
             assert time.monotonic() < give_up, "The writers do not get on."
             ended = [name for name, p in self.running.items() if p.poll() is not None]

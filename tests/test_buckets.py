@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.sharding.buckets import BUCKETS, bucket_of
+from tests.patience import LONGEST
 
 # Of RavenDB: those of orders/1-A, orders/2-A and orders/4-A are asserted by its
 # own tests, the others follow from the rule.
@@ -102,7 +103,7 @@ def test_without_xxhash_the_error_names_the_extra():
         "import sys; sys.modules['xxhash'] = None; import django_hilo.sharding.buckets"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LONGEST
     )
     assert done.returncode == 1
     assert "django-hilo[sharding]" in done.stderr

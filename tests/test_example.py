@@ -25,6 +25,7 @@ from django_hilo.sharding import bucket_of
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
 from tests.databases import CHOSEN
 from tests.forks import Forks
+from tests.patience import LONGEST, PATIENCE
 
 PROJECT = Path(__file__).resolve().parent.parent
 NORTHWIND = Path(
@@ -163,7 +164,7 @@ class Example:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
             check=False,
         )
         assert done.returncode == expect, done.stdout + done.stderr
@@ -181,7 +182,7 @@ class Example:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -805,13 +806,13 @@ class TestTerminal:
             url = re.search(r"http://127\.0\.0\.1:\d+/", printed)
             password = re.search(r"Password: +(\S{16})\r", printed)
             assert url and password and re.search(r"User: +admin\r", printed)
-            page = build_opener(ProxyHandler({})).open(url[0], timeout=30)
+            page = build_opener(ProxyHandler({})).open(url[0], timeout=PATIENCE)
             with page:
                 assert b"Counters" in page.read()
             assert "10/10" in printed, "the end of the progress bar"
             process.send_signal(signal.SIGINT)
             _read_until(ours, "The server has ended.")
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
             process.wait()
@@ -1185,7 +1186,7 @@ class TestSettings:
 def _read_until(descriptor: int, text: str) -> str:
     printed = ""
     while text not in printed:
-        ready, _, _ = select.select([descriptor], [], [], 60)
+        ready, _, _ = select.select([descriptor], [], [], PATIENCE)
         assert ready, f"{text!r} did not come: {printed}"
         try:
             data = os.read(descriptor, 65536)

@@ -22,6 +22,7 @@ from django_hilo.identifiers import parse
 from django_hilo.sharding import bucket_of
 from example_project.databases import from_url
 from tests.databases import CHOSEN, URL_VARIABLES
+from tests.patience import LONGEST
 from tests.test_example import ENVIRONMENT, NORTHWIND, PROJECT, table_of, with_northwind
 
 pytestmark = [
@@ -87,7 +88,7 @@ class Shop:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
             check=False,
         )
 

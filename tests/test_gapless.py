@@ -25,6 +25,7 @@ from django_hilo.gapless import (
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
 from tests.databases import CHOSEN
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -104,7 +105,7 @@ def elsewhere(write):
             connections.close_all()
 
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(call).result(timeout=60)
+        return executor.submit(call).result(PATIENCE)
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")

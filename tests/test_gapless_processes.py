@@ -71,7 +71,7 @@ def work(worker, barrier):
 def take_turns(worker, barrier):
     random, undone = Random(worker), Counter()
     for _ in range(ROUNDS):
-        barrier.wait(60)
+        barrier.wait()
         for may_undo in (True, True, True, False):
             try:
                 undone["savepoints"] += repeat(worker, random, may_undo)

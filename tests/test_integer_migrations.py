@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.databases import CHOSEN
+from tests.patience import PATIENCE
 from tests.projects import Project, project_in
 
 MODELS = """
@@ -143,7 +144,7 @@ def test_a_rebuilt_table_leaves_the_default_over_what_processes_hold(project):
     assert "new__shop_customer" in project.manage("sqlmigrate", "shop", "0002")
     project.manage("migrate", "-v0")
     theirs = {int(project.run(BY_DEFAULT)) for _ in range(3)}
-    output, errors = holder.communicate("\n", timeout=60)
+    output, errors = holder.communicate("\n", timeout=PATIENCE)
     assert holder.returncode == 0, errors
     assert len({int(text) for text in output.split()} | theirs) == 23
 

@@ -60,7 +60,7 @@ def test_threads():
     count, together = 8, threading.Barrier(8)
 
     def create(n: int) -> list[int]:
-        together.wait(30)
+        together.wait()
         try:
             made = [Item.objects.create(name=str(n)).pk for _ in range(25)]
             rows = Item.objects.bulk_create([Item(name=str(n)) for _ in range(25)])

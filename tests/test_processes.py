@@ -15,6 +15,7 @@ from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from tests.conftest import PREAMBLE, PROJECT, child_environment
 from tests.databases import CHOSEN
+from tests.patience import LONGEST
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,7 +123,7 @@ counter = pool.current().counter(resolve(Order).key)
 held, go_on = threading.Event(), threading.Event()
 def hold():
     with counter.lock, pool.current()._lock, range_reserved.lock:
-        held.set(); go_on.wait(30)
+        held.set(); go_on.wait()
 thread = threading.Thread(target=hold); thread.start(); held.wait()
 connections.close_all()
 child = os.fork()
@@ -140,28 +141,43 @@ go_on.set(); thread.join()
     def test_a_lost_process_holds_the_row_for_less_than_others_wait(self, python, end):
         """Killed while a forked child shares its socket, or stopped: no end is seen."""
         victim = """
-import os, signal, sys, threading
+import os, signal, sys
+from django.conf import settings
+from django.db import connections
 from django_hilo import counter
 from django_hilo.generator import next_number
 def end_here():  # between the lock and the commit
     os.close(1); os.close(2)
+    [mine] = [c for c in connections.all(True) if c.in_atomic_block]
+    with mine.cursor() as cursor:
+        cursor.execute(sys.argv[3])
+        idle = cursor.fetchone()[0]
     child = os.fork()
     if child == 0:
         signal.pause()
-    os.write(int(sys.argv[1]), f"{os.getpid()} {child}".encode())
+    os.write(int(sys.argv[1]), f"{os.getpid()} {child} {idle}".encode())
     os.kill(os.getpid(), getattr(signal, sys.argv[2]))
 counter.new_ticket = end_here
+settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 5}
 next_number("orders")
 """
+        limit = {
+            "postgres": "SHOW idle_in_transaction_session_timeout",
+            "mariadb": "SELECT @@idle_transaction_timeout",
+        }[CHOSEN]
         reader, writer = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-c", PREAMBLE + victim, str(writer), end],
+            [sys.executable, "-c", PREAMBLE + victim, str(writer), end, limit],
             cwd=PROJECT,
             env=child_environment(),
             pass_fds=[writer],
         )
-        pids = [int(pid) for pid in os.read(reader, 100).split()]
+        os.close(writer)
+        *told, idle = os.read(reader, 100).decode().split()
+        os.close(reader)
+        pids = [int(pid) for pid in told]
         try:
+            assert idle in ("2500ms", "3"), "half of its LOCK_TIMEOUT"
             assert next_number("orders") == 1
         finally:
             for pid in pids:
@@ -182,7 +198,7 @@ next_number("orders")
             "    context = multiprocessing.get_context(sys.argv[1])\n"
             "    for _ in range(2):\n"
             "        process = context.Process(target=work)\n"
-            "        process.start(); process.join(60)\n"
+            "        process.start(); process.join()\n"
             "        assert process.exitcode == 0\n"
         )
         for method in ("fork", "spawn"):
@@ -191,7 +207,7 @@ next_number("orders")
                 cwd=PROJECT,
                 env={**child_environment(), "PYTHONPATH": str(PROJECT)},
                 check=True,
-                timeout=120,
+                timeout=LONGEST,
             )
         # The first process's range stays out while its children live: 2 ranges of 32
         # are gaps but for what each child gave back.
@@ -218,6 +234,7 @@ with transaction.atomic():
         Order.objects.create()
     except ConcurrencyError as error:
         print("too many connections" in str(error))
+settings.HILO = {{**settings.HILO, "RETRY_FOR": 120}}  # the server ends others late
 print(*Order.objects.values_list("pk", flat=True), Order.objects.create().pk)
 """
     try:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from tests.conftest import PROJECT
+from tests.patience import LONGEST
 
 
 def run(code: str) -> str:
@@ -15,7 +16,7 @@ def run(code: str) -> str:
         cwd=PROJECT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONGEST,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()

@@ -15,11 +15,12 @@ from django.contrib.auth.models import User
 
 from tests.conftest import child_environment
 from tests.databases import CHOSEN
+from tests.patience import PATIENCE
 from tests.servers import gunicorn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SERVERS, CLIENTS, REQUESTS, COUNT = 2, 4, 100, 5
+SERVERS, CLIENTS, ROUNDS, REQUESTS, COUNT = 2, 4, 20, 5, 5
 
 
 def ask(port: int, requests: int) -> list[tuple[float, int, list[str]]]:
@@ -31,7 +32,7 @@ def ask(port: int, requests: int) -> list[tuple[float, int, list[str]]]:
     }
     taken = []
     for _ in range(requests):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.request(
             "POST",
             "/hilo/collections/orders/next-id/",
@@ -55,13 +56,18 @@ def test_no_id_twice():
             servers.enter_context(gunicorn(application, child_environment()))
             for _ in range(SERVERS)
         ]
-        answers = list(
-            executor.map(ask, ports * CLIENTS, [REQUESTS] * SERVERS * CLIENTS)
-        )
+        # All begin a round together, so that no server is through before another.
+        answers = [
+            answers_of_one
+            for _ in range(ROUNDS)
+            for answers_of_one in executor.map(
+                ask, ports * CLIENTS, [REQUESTS] * SERVERS * CLIENTS
+            )
+        ]
     taken = sorted(answer for answers_of_one in answers for answer in answers_of_one)
 
     ids = [id for _, _, some in taken for id in some]
-    assert len(ids) == SERVERS * CLIENTS * REQUESTS * COUNT
+    assert len(ids) == SERVERS * CLIENTS * ROUNDS * REQUESTS * COUNT
     assert len(set(ids)) == len(ids)
     turns = [port for port, _ in groupby(port for _, port, _ in taken)]
     assert len(turns) > 10, "the servers took ids one after the other, not at once"

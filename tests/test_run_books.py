@@ -15,6 +15,7 @@ from django.db import connections
 
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
+from tests.patience import LONGEST
 from tests.projects import Project, project_in
 
 PAGE = (PROJECT / "docs/run-books.md").read_text()
@@ -97,7 +98,7 @@ class Shop(Project):
             env=self.shell_environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=LONGEST,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout

@@ -19,6 +19,7 @@ from django_hilo.sharding import bucket_of, shard_of, sizes
 from django_hilo.sources import hibernate
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
+from tests.patience import LONGEST
 from tests.records.models import Invoice, Order
 from tests.spread.models import Check, Deal, Part
 
@@ -236,7 +237,7 @@ class TestBuckets:
             env={"DJANGO_SETTINGS_MODULE": "example_project.settings"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LONGEST,
         )
         assert "CommandError" in done.stderr
         assert "django-hilo[sharding]" in done.stderr

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from tests.conftest import PROJECT
+from tests.patience import LONGEST
 
 SETTINGS = """
 from django_hilo.sources import ForeignCounter, Function, Row, Sequence, rules
@@ -32,7 +33,7 @@ def test_they_need_no_models(tmp_path):
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONGEST,
     )
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout

@@ -240,7 +240,7 @@ class TestGenerator:
         barrier = threading.Barrier(6)
 
         def work() -> None:
-            barrier.wait(30)
+            barrier.wait()
             found.extend(next_number(HILO) for _ in range(200))
             connections.close_all()
 

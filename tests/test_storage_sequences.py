@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +33,7 @@ from tests.foreign import (
     needs_sequences,
     next_value,
 )
+from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -76,13 +76,6 @@ def in_thread(operate: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     return thread, results
 
 
-def until(condition: Callable[[], Any]) -> None:
-    give_up_at = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.01)
-
-
 def a_session_waits() -> bool:
     return bool(
         execute(
@@ -104,7 +97,7 @@ class TestAlteredWhileDrawn:
             with transaction.atomic(using=alias):
                 execute(f"ALTER SEQUENCE orders_seq {change}", using=alias)
                 thread, results = in_thread(lambda: drawn(source))
-                until(a_session_waits)
+                wait_until(a_session_waits)
             thread.join()
         [error] = results
         assert isinstance(error, SourceMismatch), error

@@ -19,6 +19,7 @@ from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.generator import next_ids, next_number
 from django_hilo.models import HiLoDocument
 from tests.databases import CHOSEN
+from tests.patience import PATIENCE
 from tests.records.models import Order
 
 transactional = pytest.mark.django_db(transaction=True)
@@ -59,7 +60,7 @@ def in_thread(work):
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(60)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     if isinstance(results[0], BaseException):
         raise results[0]
@@ -309,7 +310,7 @@ class TestOwnConnection:
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(20)
+                thread.join(PATIENCE)
 
         assert errors == [ReservationTimeout] * 6
         assert next_number(Order) == 21
@@ -466,7 +467,7 @@ def test_first_row_race_and_hot_row_among_threads():
 
     def ask():
         try:
-            barrier.wait(10)
+            barrier.wait()
             for _ in range(5):
                 found.extend(_reserve_as_another_process(7))
         finally:
@@ -476,6 +477,6 @@ def test_first_row_race_and_hot_row_among_threads():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
 
     assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))

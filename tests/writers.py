@@ -12,6 +12,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from tests.conftest import PREAMBLE, PROJECT, child_environment
+from tests.patience import PATIENCE
 
 CODE = """
 import json, sys
@@ -91,11 +92,11 @@ class Writer:
         """Let it end as processes do: it returns what it can."""
         self.process.stdin.close()
         self.process.stdout.close()
-        assert self.process.wait(120) == 0
+        assert self.process.wait(PATIENCE) == 0
 
     def _read(self) -> str:
         line = self.process.stdout.readline()
-        assert line, f"The writer ended with {self.process.wait(120)}."
+        assert line, f"The writer ended with {self.process.wait(PATIENCE)}."
         return line.strip()
 
 

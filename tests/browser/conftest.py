@@ -15,7 +15,18 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    expect,
+    sync_playwright,
+)
+
+from tests.patience import PATIENCE
+
+expect.set_options(timeout=PATIENCE * 1000)
 
 # Playwright's loop runs in this thread, where the ORM suspects async code.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -41,7 +52,9 @@ def browser() -> Iterator[Browser]:
             pytest.fail("There is no chromium. Debian: apt install chromium")
         pytest.skip("There is no chromium; CHROMIUM may name one.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE * 1000
+        )
         yield browser
         browser.close()
 
@@ -78,7 +91,7 @@ def open_as(
         context.add_cookies(
             [{"name": "sessionid", "value": cookie.value, "url": live_server.url}]
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE * 1000)
         page = context.new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(f"script: {error}"))

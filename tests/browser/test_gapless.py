@@ -31,6 +31,7 @@ def test_a_counter_is_started_raised_and_not_lowered(open_as, superuser, picture
     picture(page, "gapless-lowered")
     page.locator("input[name=last]").fill("100")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     assert GaplessCounter.objects.get(pk="letters").last == 100
     page.goto(page.url.split("/admin/")[0] + f"{LIST}letters/history/")
     expect(page.locator("#change-history")).to_contain_text("100")

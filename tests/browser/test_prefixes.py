@@ -43,6 +43,7 @@ def test_a_prefix_is_changed_and_deleted(open_as, superuser):
     expect(page.locator("output")).to_have_text("Next id: orders/North/1-A")
     page.locator("input[name=prefix]").fill("South/")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     assert ServerPrefix.objects.get().prefix == "South/"
     page.get_by_role("link", name="A", exact=True).click()
     page.locator("a.deletelink").click()

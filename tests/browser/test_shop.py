@@ -33,6 +33,7 @@ def test_an_order_is_found_changed_and_deleted(order, open_as, superuser):
     page.locator("#searchbar").fill("orders/North/1-A")
     page.locator("#searchbar").press("Enter")
     page.get_by_role("link", name="10248").click()
+    expect(page.locator(".add-row a")).to_be_visible()
     assert page.url.endswith(
         f"/{'orders_2FNorth_2F1-A'}/change/?_changelist_filters="
         "q%3Dorders%252FNorth%252F1-A"
@@ -67,12 +68,14 @@ def test_an_anchored_invoice_is_added_by_hand(order, open_as, superuser):
     page.locator("input[name=issued_on]").fill("2026-01-31")
     page.locator("input[name=total]").fill("22.50")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("added successfully")
     made = Invoice.objects.get()
     assert made.pk == "invoices/North/1-A$orders/North/1-A"
     page.locator(".messagelist a").click()
     expect(page.locator("input[name=total]")).to_have_value("22.50")
     page.locator("input[name=total]").fill("23")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     made.refresh_from_db()
     assert made.total == 23
 
@@ -87,6 +90,7 @@ def test_a_new_customer_from_the_popup_of_an_order(order, open_as, superuser):
     popup.get_by_role("button", name="Save").click()
     expect(page.locator("#id_customer")).to_have_value("customers/North/2-A")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     order.refresh_from_db()
     assert order.customer_id == "customers/North/2-A"
 

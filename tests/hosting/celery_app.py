@@ -7,6 +7,8 @@ import django
 from celery import Celery
 from celery.signals import worker_process_shutdown
 
+from tests.patience import PATIENCE
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.hosting.settings")
 django.setup()
 
@@ -22,6 +24,8 @@ app.conf.update(
     },
     worker_hijack_root_logger=False,
     worker_prefetch_multiplier=1,
+    # It kills a child that is not up after 4 s.
+    worker_proc_alive_timeout=PATIENCE,
 )
 
 

@@ -17,6 +17,7 @@ from tests.conftest import PREAMBLE, PROJECT
 from tests.hosting.journal import Gaps
 from tests.hosting.servers import Server
 from tests.hosting.sessions import Peak
+from tests.patience import LONGEST
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +63,7 @@ def site(environment) -> Callable[..., str]:
             env=environment(**changes),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.db import connections
+from django.db import OperationalError, connections
 
 from tests.hosting.conftest import program
-from tests.servers import ending_with_us
+from tests.patience import PATIENCE, wait_until
+from tests.ports import free_port
+from tests.servers import answers, ending_with_us
 
 CONFIGURATION = """
 [databases]
@@ -31,6 +31,9 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 max_client_conn = 200
+server_connect_timeout = {patience}
+client_login_timeout = {patience}
+server_check_delay = {patience}
 {settings}
 """
 
@@ -54,9 +57,7 @@ class PgBouncer(NamedTuple):
 @contextmanager
 def pgbouncer(**settings: float) -> Iterator[PgBouncer]:
     """Start it with settings of its [pgbouncer] section; stop it at the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     name = str(connections["default"].settings_dict["NAME"])
     folder = Path(tempfile.mkdtemp(prefix="hilo-pgbouncer-"))
     file = folder / "pgbouncer.ini"
@@ -65,22 +66,26 @@ def pgbouncer(**settings: float) -> Iterator[PgBouncer]:
             name=name,
             server=_server(name),
             port=port,
+            patience=PATIENCE,
             settings="\n".join(f"{key} = {value}" for key, value in settings.items()),
         )
     )
-    with (folder / "log").open("wb") as log:
+    with (folder / "log").open("wb") as output:
         process = subprocess.Popen(
             ending_with_us(program("pgbouncer"), file),
-            stdout=log,
-            stderr=log,
+            stdout=output,
+            stderr=output,
             **_another_user(folder),
         )
     try:
-        _wait_until_up(process, port, folder / "log")
-        yield PgBouncer(port, f"{name}_counters")
+        log = folder / "log"
+        wait_until(lambda: answers(process, port), log.read_text)
+        bouncer = PgBouncer(port, f"{name}_counters")
+        wait_until(lambda: _has_a_session(bouncer), log.read_text)
+        yield bouncer
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
         shutil.rmtree(folder)
 
 
@@ -106,13 +111,15 @@ def _another_user(folder: Path) -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _wait_until_up(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    give_up = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < give_up, log.read_text()
-            time.sleep(0.02)  # it is still starting
+def _has_a_session(bouncer: PgBouncer) -> bool:
+    """Let it log in at the server: a test may let its clients wait for little."""
+    client = connections["default"].copy()
+    client.settings_dict.update(bouncer.entry)
+    try:
+        with client.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except OperationalError:
+        return False
+    finally:
+        client.close()
+    return True

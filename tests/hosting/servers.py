@@ -6,7 +6,6 @@ import html
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -21,7 +20,9 @@ import pytest
 
 from tests.conftest import PROJECT
 from tests.hosting.journal import Answer, Journal
-from tests.servers import ending_with_us
+from tests.patience import PATIENCE, wait_until
+from tests.ports import free_port
+from tests.servers import PATIENT_GUNICORN, ending_with_us
 
 SYNC = ("create", "create-in-atomic", "roll-back", "create")
 ASYNC = ("acreate", "anext", "create-in-atomic", "roll-back")
@@ -34,9 +35,7 @@ class Server:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
     ) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -46,7 +45,7 @@ class Server:
                     *(part.replace("PORT", str(self.port)) for part in command),
                 ),
                 cwd=PROJECT,
-                env=environment,
+                env={**environment, **PATIENT_GUNICORN},
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
@@ -59,18 +58,18 @@ class Server:
 
     def wait_until_up(self) -> int:
         """Return the id of the process that answers first."""
-        give_up = time.monotonic() + 60
-        while True:
-            try:
-                return self.fetch("without-database")["process"]
-            except OSError:
-                assert self.process.poll() is None, self.log
-                assert time.monotonic() < give_up, self.log
-                time.sleep(0.02)  # it is still starting
+        return wait_until(self._first_answer, lambda: self.log)
+
+    def _first_answer(self) -> int:
+        try:
+            return self.fetch("without-database")["process"]
+        except OSError:
+            assert self.process.poll() is None, self.log
+            return 0  # it is still starting
 
     def fetch(self, path: str) -> dict:
         url = f"http://127.0.0.1:{self.port}/{path}"
-        with urllib.request.urlopen(url, timeout=60) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as page:
             return json.load(page)
 
     def fetch_error(self, path: str) -> tuple[int, str]:
@@ -97,7 +96,7 @@ class Server:
         self, done: Callable[[], bool], count: int, paths: Sequence[str] = SYNC
     ) -> None:
         """Ask again and again for so many objects, until the journal has enough."""
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < give_up, f"only {self.journal.processes} answered"
             self.ask(count, paths)
@@ -105,15 +104,15 @@ class Server:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Send the signal to the process, and return what it ended with."""
         self.process.send_signal(how)
-        return self.process.wait(60)
+        return self.process.wait(2 * PATIENCE)
 
     def stop_all(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Send it to the children too, as systemd does, and a terminal's Ctrl-C."""
         os.killpg(self.process.pid, how)
-        return self.process.wait(60)
+        return self.process.wait(2 * PATIENCE)
 
     def kill(self) -> None:
         """End what is left of it and of its children."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)

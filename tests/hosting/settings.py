@@ -9,6 +9,7 @@ import json
 import os
 
 from tests.databases import CHOSEN, settings_for, take_names_from_environment
+from tests.patience import PATIENT
 
 _hosted = json.loads(os.environ.get("HILO_HOSTED", "{}"))
 _default = settings_for(CHOSEN, "hilo")
@@ -26,6 +27,7 @@ for _alias, _changes in _hosted.get("OTHERS", {}).items():
 # Ranges that are soon empty, so that processes meet at the counter.
 HILO = {
     **{"NODE_TAG": "A", "CAPACITY": 8, "MAX_CAPACITY": 8},
+    **PATIENT,
     **_hosted.get("HILO", {}),
 }
 INSTALLED_APPS = ["django.contrib.staticfiles", "django_hilo", "tests.records"]

@@ -15,6 +15,7 @@ from tests.databases import CHOSEN
 from tests.hosting.conftest import need
 from tests.hosting.journal import Answer, Journal
 from tests.hosting.sessions import counting
+from tests.patience import LONGEST, PATIENCE, wait_until
 from tests.servers import ending_with_us
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +47,9 @@ def ended(folder: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []
 
 
-def create_orders(journal: Path, variables: dict[str, str]) -> list[Answer]:
+def create_orders(
+    journal: Path, variables: dict[str, str], longest_end: float
+) -> list[Answer]:
     """Start a worker, send it tasks until its children met, stop it."""
     with (journal.parent / "log").open("wb") as log:
         worker = subprocess.Popen(
@@ -54,25 +57,27 @@ def create_orders(journal: Path, variables: dict[str, str]) -> list[Answer]:
         )
         try:
             wanted = 0
-            give_up = time.monotonic() + 60
+            give_up = time.monotonic() + LONGEST
             while not Journal(answers(journal)).overlapped():
+                assert time.monotonic() < give_up, "one child does all the work"
                 wanted += 60
                 subprocess.run(
                     [sys.executable, "-c", SEND, "60", str(journal)],
                     cwd=PROJECT,
                     env=variables,
                     check=True,
-                    timeout=60,
+                    timeout=PATIENCE,
                 )
-                while len(answers(journal)) < wanted:
-                    assert time.monotonic() < give_up, Path(log.name).read_text()
-                    time.sleep(0.05)  # the workers are at it
+                wait_until(
+                    lambda wanted=wanted: len(answers(journal)) >= wanted,
+                    Path(log.name).read_text,
+                )
             worker.terminate()
             with suppress(subprocess.TimeoutExpired):  # Celery 5.7 may overhear it
-                assert worker.wait(20) == 0
+                assert worker.wait(longest_end) == 0
         finally:
             worker.kill()
-            worker.wait(30)
+            worker.wait(PATIENCE)
     return answers(journal)
 
 
@@ -82,11 +87,12 @@ def test_prefork(environment, tmp_path):
     need("celery")
     told = Journal()
     with counting() as peak:
-        for attempt in range(8):
+        for attempt in range(1, 9):
             folder = tmp_path / str(attempt)
             folder.mkdir()
             variables = environment(HILO_TEST_BROKER=str(folder), C_FORCE_ROOT="1")
-            told += create_orders(folder / "journal.txt", variables)
+            # Longer each time, for who is slow and does not overhear it.
+            told += create_orders(folder / "journal.txt", variables, 20 * attempt)
             told.check()
             # Celery 5.7 kills children that are about to end, now and then.
             if str(told.newest.process) in ended(folder):

@@ -12,6 +12,7 @@ from tests.conftest import PROJECT
 from tests.databases import CHOSEN
 from tests.hosting.journal import Answer, Journal
 from tests.hosting.sessions import counting
+from tests.patience import LONGEST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,7 +80,7 @@ def test_processes(environment, tmp_path, kind, method):
             env=environment(PYTHONPATH=str(PROJECT), DATABASE={"CONN_MAX_AGE": None}),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
         )
         assert done.returncode == 0, done.stderr
     journal = Journal([Answer(*answer) for answer in json.loads(done.stdout)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 from django.db import connections
@@ -89,13 +88,11 @@ with transaction.atomic():
 
 def test_one_session_for_a_transaction_and_its_reservation(site):
     """An error, soon after PgBouncer's own patience; no range of the transaction."""
-    started = time.monotonic()
     with pgbouncer(default_pool_size=1, query_wait_timeout=1) as bouncer:
         answer = site(IN_ATOMIC, DATABASE=bouncer.entry, HILO={"RETRY_FOR": 0.5})
         outside = site("print(Order.objects.create().pk)", DATABASE=bouncer.entry)
     assert answer.startswith("ConcurrencyError")
     assert "RETRY_FOR" in answer
-    assert time.monotonic() - started < 60
     assert outside == "orders/1-A"
     assert set(Order.objects.values_list("pk", flat=True)) == {"kept", outside}
     assert HiLoDocument.objects.get().max == 1

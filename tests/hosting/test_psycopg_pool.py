@@ -8,6 +8,7 @@ import pytest
 
 from tests.databases import CHOSEN
 from tests.hosting.sessions import counting
+from tests.patience import PATIENCE
 from tests.records.models import Order
 
 pytestmark = [
@@ -25,7 +26,7 @@ from django.db import connections, transaction
 THREADS, EACH = 6, 20
 start, keys = threading.Barrier(THREADS), []
 def work(mine):
-    start.wait(30)
+    start.wait()
     try:
         for turn in range(EACH):
             if mine % 2:
@@ -47,7 +48,7 @@ print(len(keys), len(set(keys)))
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_more_threads_than_connections(site, size):
-    pool = {"min_size": 1, "max_size": size, "timeout": 30}
+    pool = {"min_size": 1, "max_size": size, "timeout": PATIENCE}
     with counting() as peak:
         assert site(THREADS, OPTIONS={"pool": pool}) == "120 120"
     assert Order.objects.count() == 3 * 20 + 3 * 40

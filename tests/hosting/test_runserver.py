@@ -13,15 +13,27 @@ from tests.conftest import PROJECT
 from tests.hosting.journal import UNDONE_WITH_THE_SAVE
 from tests.hosting.servers import CLIENTS
 from tests.hosting.sessions import counting
+from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 RUNSERVER = (sys.executable, "-m", "django", "runserver", "127.0.0.1:PORT")
 
+# What changed is what differs from what it saw first.
+URLS = """
+from django.utils.autoreload import StatReloader
+from tests.hosting.urls import urlpatterns
+look = StatReloader.snapshot_files
+def look_and_tell(self):
+    yield from look(self)
+    print("All files were seen.", flush=True)
+StatReloader.snapshot_files = look_and_tell
+"""
+
 
 def test_a_reload_returns_the_range(serve, tell, tmp_path):
     urls = tmp_path / "urls_of_this_test.py"
-    urls.write_text("from tests.hosting.urls import urlpatterns\n")
+    urls.write_text(URLS)
     with counting() as peak:
         server = serve(
             *RUNSERVER,
@@ -30,12 +42,10 @@ def test_a_reload_returns_the_range(serve, tell, tmp_path):
         )
         before = server.wait_until_up()
         server.ask(21)
+        wait_until(lambda: "All files were seen" in server.log, lambda: server.log)
         future = time.time() + 60
         os.utime(urls, (future, future))
-        give_up = time.monotonic() + 60
-        while server.wait_until_up() == before:
-            assert time.monotonic() < give_up, server.log
-            time.sleep(0.05)  # it looks once a second
+        wait_until(lambda: server.wait_until_up() != before, lambda: server.log)
         server.ask(21)
         server.stop_all(signal.SIGINT)
 

@@ -93,7 +93,7 @@ THREADS = """
     TENANTS = {tenants!r}
     start, keys = threading.Barrier(4), defaultdict(list)
     def work(mine):
-        start.wait(30)
+        start.wait()
         for turn in range(57):
             tenant = TENANTS[(turn + mine) % len(TENANTS)]
             with schema_context(tenant):

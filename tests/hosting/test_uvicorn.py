@@ -13,12 +13,14 @@ from tests.hosting.conftest import need
 from tests.hosting.journal import UNDONE_WITH_THE_SAVE
 from tests.hosting.servers import ASYNC, CLIENTS
 from tests.hosting.sessions import counting
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 UVICORN = (
     *(sys.executable, "-m", "uvicorn"),
     *("--host=127.0.0.1", "--port=PORT", "--no-access-log"),
+    f"--timeout-worker-healthcheck={PATIENCE}",  # else who says nothing for 5 s dies
 )
 DOCS = (PROJECT / "docs/hosting.md").read_text()
 

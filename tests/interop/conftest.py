@@ -18,11 +18,17 @@ def mixed(tmp_path, capsys) -> Iterator[Callable[..., Mixed]]:
     """Let three processes of Django's join others that are open, and tell figures."""
     ours: list[Peer] = []
 
-    def run(title: str, theirs: Sequence[Peer], source: Any, **pace: Any) -> Mixed:
+    def run(
+        title: str,
+        theirs: Sequence[Peer],
+        source: Any,
+        shown: Callable[[Mixed], object] = Mixed.overlap,
+        **pace: Any,
+    ) -> Mixed:
         ours.extend(django_peer(tmp_path, capacity) for capacity in CAPACITIES)
         for peer in ours:
             peer.do("open", json.dumps(source.deconstruct()))
-        both = mix([*theirs, *ours], **pace)
+        both = mix([*theirs, *ours], shown, **pace)
         with capsys.disabled():
             print(f"\n{title}: {both}")
         return both

@@ -8,8 +8,7 @@ import time
 import psycopg
 
 from tests.interop.pace import draw
-
-PATIENCE = 60.0  # seconds
+from tests.patience import PATIENCE
 
 connection = psycopg.connect(autocommit=True)
 left: list[int] = []
@@ -34,7 +33,7 @@ def advance() -> int:
         assert row
         if row[0] >= 0:
             return int(row[0])
-    raise RuntimeError(f"No hi in {PATIENCE:.0f} s.")
+    raise RuntimeError(f"No hi in {PATIENCE} s.")
 
 
 for line in sys.stdin:

@@ -11,8 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-# Seconds until a program that does not answer is killed.
-LONGEST = 120
+from tests.patience import LONGEST
 
 
 def require(sentence: str) -> NoReturn:
@@ -52,11 +51,13 @@ class Program:
         watchdog = threading.Timer(LONGEST, self.process.kill)
         watchdog.start()
         line = ""
-        while self.unread:
-            line = self.process.stdout.readline()
-            assert line, self.errors.read_text()
-            self.unread -= 1
-        watchdog.cancel()
+        try:
+            while self.unread:
+                line = self.process.stdout.readline()
+                assert line, self.errors.read_text()
+                self.unread -= 1
+        finally:
+            watchdog.cancel()
         return line.rstrip("\n")
 
     def end(self) -> None:

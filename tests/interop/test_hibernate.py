@@ -15,6 +15,7 @@ from tests.interop.jvm import compile_draw, jvm, require_hibernate
 from tests.interop.mixing import (
     Peer,
     execute,
+    has_duplicates,
     mix,
     only_on_postgres,
     schema,
@@ -57,8 +58,6 @@ def test_no_number_twice(name, opened, mixed):
 
     both = mixed(f"Hibernate {name}", opened(case), case.source)
 
-    assert len(both.by_number) >= 20_000
-    both.assert_overlap()
     assert both.duplicates == 0
 
 
@@ -81,7 +80,8 @@ def test_a_wrong_rule_gives_numbers_twice(mistake, opened, mixed):
     name, source = WRONG[mistake]
     jvms = opened(SHARED[name])
 
-    both = mixed(f"Hibernate {name}, {mistake}", jvms, source, each=300, seconds=0.5)
+    title = f"Hibernate {name}, {mistake}"
+    both = mixed(title, jvms, source, has_duplicates, each=300, seconds=0.5)
 
     assert both.duplicates > 0
 
@@ -90,7 +90,7 @@ def test_its_enhanced_hilo_gives_numbers_twice_by_itself(opened, capsys):
     """HHH-3628, until 5.2.9: nobody can share that, not even two JVMs."""
     case = SHARED["pooled, sequence"]._replace(generator=f"{SEQUENCE} optimizer=hilo")
 
-    alone = mix(opened(case), each=300, seconds=0.5)
+    alone = mix(opened(case), has_duplicates, each=300, seconds=0.5)
 
     with capsys.disabled():
         print(f"\nHibernate's enhanced hilo, three JVMs: {alone}")

@@ -18,6 +18,7 @@ from tests.interop.mixing import (
     HERE,
     Peer,
     execute,
+    has_duplicates,
     only_on_postgres,
     python_peer,
 )
@@ -52,8 +53,6 @@ def test_no_number_twice(peers, mixed):
 
     both = mixed("Marten's function", peers, SOURCE)
 
-    assert len(both.by_number) >= 20_000
-    both.assert_overlap()
     assert both.duplicates == 0
 
 
@@ -61,7 +60,8 @@ def test_another_max_lo_gives_numbers_twice(peers, mixed):
     create(0)
     source = marten.HiLo("Order", max_lo=9)
 
-    both = mixed("Marten, another max_lo", peers, source, each=300, seconds=0.5)
+    title = "Marten, another max_lo"
+    both = mixed(title, peers, source, has_duplicates, each=300, seconds=0.5)
 
     assert both.duplicates > 0
 

@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django_hilo.models import HiLoDocument
 from django_hilo.reservation import reserve
 from tests.conftest import child_environment
+from tests.patience import LONGEST
 from tests.servers import gunicorn
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -57,7 +58,7 @@ def test_no_server_error_and_no_violation_of_the_schema(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=LONGEST,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "9 selected / 9 total" in done.stdout

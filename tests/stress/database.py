@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import django
 from django.db import OperationalError, connection
 
+from tests.patience import PATIENCE
 from tests.stress.evidence import Stored
 
 
@@ -34,14 +35,15 @@ def _use_wal() -> None:
 
 
 def _drop(before: str) -> None:
-    for seconds in (1, 2, 4, 0):
+    give_up_at = time.monotonic() + PATIENCE
+    while True:
         try:
             connection.creation.destroy_test_db(before, verbosity=0)
         except OperationalError:
             # PostgreSQL still counts the sessions of processes that have just ended.
-            if not seconds:
+            if time.monotonic() > give_up_at:
                 raise
-            time.sleep(seconds)
+            time.sleep(1)
         else:
             return
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Any
 
+from tests.patience import PATIENCE
+
 
 def start(
     module: str, *arguments: str, database: str, profile: dict[str, Any]
@@ -49,7 +51,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            process.wait(30)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

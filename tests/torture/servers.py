@@ -11,13 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.galera.cluster import free_ports
 from tests.databases import use_pymysql_without_mysqlclient
+from tests.patience import PATIENCE
+from tests.ports import free_port
 
 use_pymysql_without_mysqlclient()
 
-# Seconds until a server that does not answer is given up.
-LONGEST = 60.0
 _POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
@@ -35,7 +34,7 @@ class Server(ABC):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_ports(1)[0]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -72,7 +71,7 @@ class Server(ABC):
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        give_up_at = time.monotonic() + LONGEST
+        give_up_at = time.monotonic() + PATIENCE
         self._launch()
         while True:
             try:
@@ -118,7 +117,7 @@ class Server(ABC):
         """Kill the server with SIGKILL."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(LONGEST)
+        self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """Shut the server down; kill it where it does not obey."""
@@ -174,7 +173,7 @@ class Postgres(Server):
         import psycopg
 
         with psycopg.connect(
-            f"{self.url}postgres", autocommit=True, connect_timeout=5
+            f"{self.url}postgres", autocommit=True, connect_timeout=PATIENCE
         ) as connection:
             cursor = connection.execute(statement)  # type: ignore[call-overload]
             return cursor.fetchall() if cursor.description else []
@@ -232,8 +231,8 @@ performance_schema=OFF
             host="127.0.0.1",
             port=self.port,
             user="root",
-            connect_timeout=5,
-            read_timeout=30,
+            connect_timeout=PATIENCE,
+            read_timeout=PATIENCE,
             autocommit=True,
         )
         try:

@@ -7,6 +7,7 @@ import json
 from base64 import b64encode
 from typing import Any
 
+from tests.patience import PATIENCE
 from tests.torture.counters import ORDERS
 from tests.torture.errors import OF_THE_WEB, Busy
 from tests.torture.loans import FORGED
@@ -16,7 +17,6 @@ from tests.torture.settings import FOLDER, PASSWORD, TOKEN, USER
 _BASIC = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 _HEADERS = {"Authorization": f"Basic {_BASIC}", "Content-Type": "application/json"}
 _CREATED, _OK, _CONFLICT, _NO_CONTENT = 201, 200, 409, 204
-_LONGEST = 60
 
 
 def rest_ids(count: int) -> None:
@@ -114,7 +114,7 @@ def _ask(
     expected: tuple[int, ...],
 ) -> dict[str, Any]:
     port = int((FOLDER / "port").read_text())
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=_LONGEST)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         client.request(method, path, body, headers)
         response = client.getresponse()

@@ -48,6 +48,7 @@ def test_add_and_delete(counters, open_as, superuser):
     page.locator("input[name=collection]").fill("letters")
     page.locator("input[name=max]").fill("7")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("added successfully")).to_be_visible()
     assert max_of("letters/A") == 7
     page.goto(f"{LIST}letters_2FA/delete/")
     page.locator("input[name=confirmed]").check()

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster.galera.node import LIBRARIES, SYSTEM_USER, Node, Ports
+from tests.ports import free_ports
 
 NODES = 3
 DATABASE = "hilo"
 PROGRAMS = ("mariadbd", "mariadb-install-db", "rsync", "lsof", "setpriv")
-# Under the ports that the system gives to clients: one of those could sit on the port
-# of a node that is down, even by connecting to itself.
-_PORTS = range(15000, 32000)
 
 
 def missing() -> list[str]:
@@ -102,19 +98,3 @@ def cluster_in_a_folder() -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.stop()
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens on."""
-    ports: list[int] = []
-    with ExitStack() as held:
-        for port in random.sample(_PORTS, len(_PORTS)):
-            listener = held.enter_context(socket.socket())
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            ports.append(port)
-            if len(ports) == count:
-                return ports
-    raise RuntimeError(f"There are no {count} free ports in {_PORTS}.")

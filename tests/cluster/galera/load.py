@@ -14,10 +14,9 @@ from tests.cluster.galera.cluster import Cluster
 from tests.cluster.galera.node import Node
 from tests.cluster.tail import Tail
 from tests.conftest import PROJECT
+from tests.patience import PATIENCE
 
 WORKERS_PER_NODE = 2
-# Seconds until a worker that does nothing new is given up.
-LONGEST = 120.0
 
 # How many lines of a kind a worker's journal is to have.
 Goals = dict[tuple[int, str], int]
@@ -87,22 +86,27 @@ class Load:
         }
 
     def _wait_for(self, goals: Goals) -> None:
-        give_up_at = time.monotonic() + LONGEST
-        while missed := [
-            (seat, what)
+        before: dict[tuple[int, str], int] = {}
+        give_up_at = 0.0
+        while missed := {
+            (seat, what): self._tails[seat].counts()[what]
             for (seat, what), count in goals.items()
             if self._tails[seat].counts()[what] < count
-        ]:
+        }:
+            # Of who goes on, however slowly, more is to come.
+            if any(before.get(key) != count for key, count in missed.items()):
+                give_up_at = time.monotonic() + PATIENCE
+            before = missed
             ended = [p.args for p in self._processes if p.poll() is not None]
             assert not ended, f"{ended} ended:\n{self._said()}"
-            assert time.monotonic() < give_up_at, self._last_lines(missed)
+            assert time.monotonic() < give_up_at, self._last_lines(list(missed))
             time.sleep(0.05)
 
     def end(self) -> None:
         """Let all end by themselves."""
         (self.folder / "end").touch()
         for process in self._processes:
-            assert process.wait(LONGEST) == 0, self._said()
+            assert process.wait(PATIENCE) == 0, self._said()
 
     def end_by_force(self) -> None:
         """Leave none behind."""

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.databases import use_pymysql_without_mysqlclient
+from tests.patience import PATIENCE
 
 use_pymysql_without_mysqlclient()
 
 import MySQLdb  # noqa: E402 - it may be PyMySQL
 
-# Seconds until a node that does not become what it should is given up.
-LONGEST = 120.0
 SYSTEM_USER = "mysql"
 LIBRARIES = (
     "/usr/lib/galera/libgalera_smm.so",
@@ -34,6 +33,8 @@ EVICTION = {
     "evs.inactive_timeout": "PT3S",
     "evs.install_timeout": "PT2S",
 }
+# ... where a test is about something else, after these.
+LATE_EVICTION = {"evs.inactive_timeout": "PT120S", "evs.suspect_timeout": "PT120S"}
 _MY_CNF = """\
 [mysqld]
 datadir={folder}/data
@@ -154,7 +155,7 @@ class Node:
         log = self.folder / "recovery.log"
         log.unlink(missing_ok=True)
         command = [*self._command(), "--wsrep-recover", f"--log-error={log}"]
-        subprocess.run(command, check=True, timeout=LONGEST)
+        subprocess.run(command, check=True, timeout=PATIENCE)
         found = re.search(r"WSREP: Recovered position: (\S+)", log.read_text())
         assert found, log.read_text()
         return found[1]
@@ -167,7 +168,7 @@ class Node:
         """Kill the server with SIGKILL, as a power cut of the machine would."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(LONGEST)
+        self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """Shut the server down; kill it where it does not obey."""
@@ -176,7 +177,7 @@ class Node:
         self._process.send_signal(signal.SIGCONT)
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
 
@@ -202,14 +203,24 @@ class Node:
         """Tell a node without quorum that it is the cluster."""
         self.execute("SET GLOBAL wsrep_provider_options='pc.bootstrap=YES'")
 
-    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
+    def evict(self, *, late: bool) -> None:
+        """Let the node take others for lost late, or as soon as the faults need it."""
+        changed = LATE_EVICTION
+        if not late:  # first what is to be the shorter one
+            changed = {name: EVICTION[name] for name in reversed(LATE_EVICTION)}
+        options = ";".join(f"{name}={value}" for name, value in changed.items())
+        self.execute(f"SET GLOBAL wsrep_provider_options='{options}'")
+
+    def execute(
+        self, *statements: str, patience: int = PATIENCE
+    ) -> list[tuple[Any, ...]]:
         """Run statements on one new connection; return the rows of the last."""
         connection = MySQLdb.connect(
             host="127.0.0.1",
             port=self.ports.sql,
             user="root",
-            connect_timeout=5,
-            read_timeout=30,
+            connect_timeout=patience,
+            read_timeout=patience,
             autocommit=True,
         )
         try:
@@ -223,7 +234,7 @@ class Node:
     def status(self, name: str) -> str:
         """Return a status variable; empty where the server does not answer."""
         try:
-            rows = self.execute(f"SHOW STATUS LIKE '{name}'")
+            rows = self.execute(f"SHOW STATUS LIKE '{name}'", patience=10)
         except MySQLdb.Error:
             return ""
         return str(rows[0][1]) if rows else ""
@@ -256,10 +267,10 @@ class Node:
 
     def wait_for(self, holds: Any, what: str) -> None:
         """Wait until something holds, while the server runs."""
-        give_up_at = time.monotonic() + LONGEST
+        give_up_at = time.monotonic() + PATIENCE
         while not holds():
             assert self.is_running, f"{self} ended.\n{self._last_lines()}"
-            late = f"{self} is not {what} after {LONGEST:g} s.\n{self._last_lines()}"
+            late = f"{self} is not {what} after {PATIENCE} s.\n{self._last_lines()}"
             assert time.monotonic() < give_up_at, late
             time.sleep(0.1)
 

@@ -19,6 +19,7 @@ from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from django_hilo.reservation import reserve
 from tests.cluster.galera.worker import code_of, place_of
+from tests.patience import wait_until
 
 __all__ = [
     "ConcurrencyError",
@@ -37,7 +38,7 @@ __all__ = [
     "reserve",
     "retries",
     "time",
-    "wait_for",
+    "wait_until",
 ]
 
 
@@ -116,14 +117,6 @@ def kill_other_connections(stranger: BaseDatabaseWrapper) -> int:
     return len(ids)
 
 
-def wait_for(holds: Any) -> None:
-    """Wait until something holds."""
-    give_up_at = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < give_up_at, "not in 60 s"
-        time.sleep(0.02)
-
-
 def draw(
     names: list[str],
     node_tag: str | None,
@@ -136,10 +129,9 @@ def draw(
 
     It begins when so many processes have come to the folder.
     """
-    hilo(RETRY_FOR=60.0, LOCK_TIMEOUT=30.0)
     connection.ensure_connection()
     (Path(folder) / str(os.getpid())).touch()
-    wait_for(lambda: len(list(Path(folder).iterdir())) == processes)
+    wait_until(lambda: len(list(Path(folder).iterdir())) == processes)
     ranges, most_tries, longest = [], 0, 0.0
     for _ in range(rounds):
         for name in names:

@@ -30,7 +30,6 @@ def test_a_process_goes_on_when_its_node_is_ready_again(cluster, python):
     python(
         node,
         """
-hilo(RETRY_FOR=60.0)
 first = reserve("patient").range
 stranger = another_connection()
 with stranger.cursor() as cursor:
@@ -38,10 +37,13 @@ with stranger.cursor() as cursor:
     def is_cut_off():
         cursor.execute("SHOW STATUS LIKE 'wsrep_cluster_status'")
         return cursor.fetchone()[1] == "non-Primary"
-    wait_for(is_cut_off)
+    wait_until(is_cut_off)
     import threading
     heal = "SET GLOBAL wsrep_provider_options='gmcast.isolate=0'"
-    healer = threading.Timer(2, cursor.execute, [heal])
+    def heal_when_it_is_tried_again():
+        wait_until(lambda: retries)
+        cursor.execute(heal)
+    healer = threading.Thread(target=heal_when_it_is_tried_again)
     healer.start()
     second = reserve("patient").range
     healer.join()
@@ -51,7 +53,9 @@ assert "1047 at statement" in retries, retries
     )
 
 
-def test_a_locked_row_gives_an_error_and_the_connection_goes_on(cluster, python):
+def test_a_locked_row_gives_an_error_and_the_connection_goes_on(
+    cluster, python, no_eviction
+):
     python(
         cluster.nodes[2],
         """
@@ -69,7 +73,9 @@ assert retries == [], retries
     )
 
 
-def test_a_lock_on_another_node_makes_nobody_wait_but_loses(cluster, python):
+def test_a_lock_on_another_node_makes_nobody_wait_but_loses(
+    cluster, python, no_eviction
+):
     other = cluster.nodes[1]
     python(
         cluster.nodes[0],
@@ -91,7 +97,7 @@ assert reserve("far", node_tag="").range.low == 3
     )
 
 
-def test_a_killed_connection_is_replaced(cluster, python):
+def test_a_killed_connection_is_replaced(cluster, python, no_eviction):
     python(
         cluster.nodes[0],
         """
@@ -104,12 +110,13 @@ assert retries and retries[0].split()[0] in ("2006", "2013"), retries
     )
 
 
-def test_a_connection_that_is_killed_while_it_waits_is_replaced(cluster, python):
+def test_a_connection_that_is_killed_while_it_waits_is_replaced(
+    cluster, python, no_eviction
+):
     python(
         cluster.nodes[0],
         """
 import threading
-hilo(LOCK_TIMEOUT=30.0)
 first = reserve("killed").range
 holder, killer = another_connection(), another_connection()
 hold_row(holder, "killed/A")
@@ -125,7 +132,7 @@ def kill():
                 "AND id NOT IN (CONNECTION_ID(), %s)", ["%FOR UPDATE%", held_by]
             )
             return cursor.fetchone()
-        wait_for(waits)
+        wait_until(waits)
         cursor.execute(f"KILL {waits()[0]}")
     holder.rollback()
 
@@ -153,7 +160,7 @@ with connection.cursor() as cursor:
     cursor.execute("SELECT @@pid_file")
     pid = int(Path(cursor.fetchone()[0]).read_text())
 os.kill(pid, signal.SIGSTOP)
-too_late = threading.Timer(60, os.kill, [pid, signal.SIGCONT])
+too_late = threading.Timer(180, os.kill, [pid, signal.SIGCONT])
 too_late.start()
 try:
     with expect(ConcurrencyError, "2013"):

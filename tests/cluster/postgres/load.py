@@ -12,9 +12,10 @@ from pathlib import Path
 from tests.cluster.postgres.server import PostgreSQL
 from tests.cluster.tail import Tail
 from tests.conftest import PROJECT
+from tests.patience import PATIENCE
 
-# Seconds until a worker that does nothing new is given up.
-LONGEST = 120.0
+# More than a range holds (see settings.py).
+IDS_OF_A_TURN = 9
 # Of load in each phase of a long run.
 SECONDS = float(os.environ.get("HILO_CLUSTER_SECONDS") or 0)
 
@@ -49,9 +50,13 @@ class Load:
     def wait_for_ids(
         self, seats: Sequence[int] | None = None, count: int = 200
     ) -> None:
-        """Wait until each worker has some more ids; longer in a long run."""
+        """Wait until each worker has some more ids; longer in a long run.
+
+        By turns, on a busy machine too: none draws on until all have drawn.
+        """
         until = time.monotonic() + SECONDS
-        self.wait_for("given", seats, count)
+        for _ in range(0, count, IDS_OF_A_TURN):
+            self.wait_for("given", seats, IDS_OF_A_TURN)
         while time.monotonic() < until:
             self.wait_for("given", seats, 1)
 
@@ -61,14 +66,21 @@ class Load:
         """Wait until each worker's journal has so many more lines of a word."""
         seats = self.seats() if seats is None else seats
         goals = {seat: self._tails[seat].counts()[word] + count for seat in seats}
-        give_up_at = time.monotonic() + LONGEST
-        while missed := [
-            seat for seat in goals if self._tails[seat].counts()[word] < goals[seat]
-        ]:
+        before: dict[int, int] = {}
+        give_up_at = 0.0
+        while missed := {
+            seat: self._tails[seat].counts()[word]
+            for seat, goal in goals.items()
+            if self._tails[seat].counts()[word] < goal
+        }:
+            # Of who goes on, however slowly, more is to come.
+            if any(before.get(seat) != count for seat, count in missed.items()):
+                give_up_at = time.monotonic() + PATIENCE
+            before = missed
             for seat in seats:
                 assert self._processes[seat].poll() is None, self._said(seat)
-            assert time.monotonic() < give_up_at, self._said(missed[0])
-            time.sleep(0.05)
+            assert time.monotonic() < give_up_at, self._said(min(missed))
+            time.sleep(0.02)
 
     def seats(self) -> list[int]:
         """Return the workers that nobody killed."""
@@ -83,7 +95,7 @@ class Load:
         """Let all end by themselves."""
         (self.folder / "end").touch()
         for seat in self.seats():
-            assert self._processes[seat].wait(LONGEST) == 0, self._said(seat)
+            assert self._processes[seat].wait(PATIENCE) == 0, self._said(seat)
 
     def end_by_force(self) -> None:
         """Leave none behind."""

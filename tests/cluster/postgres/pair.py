@@ -12,6 +12,7 @@ from typing import Any
 from tests.cluster.postgres.load import environment_on
 from tests.cluster.postgres.server import USER, PostgreSQL
 from tests.conftest import PROJECT
+from tests.patience import PATIENCE
 
 TEMPLATE = "hilo_template"
 
@@ -38,7 +39,7 @@ class Pair:
             )
             for site in self.sites
         ]
-        assert [migration.wait(120) for migration in migrations] == [0, 0]
+        assert [migration.wait(PATIENCE) for migration in migrations] == [0, 0]
 
     def stop(self) -> None:
         for site in self.sites:

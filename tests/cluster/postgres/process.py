@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.conftest import PROJECT
-
-# Seconds until a process that does not answer is killed.
-LONGEST = 120
+from tests.patience import LONGEST, PATIENCE
 
 CODE = """
 import json, logging, sys, time
 import django; django.setup()
 from django.apps import apps
+from django.conf import settings
 from django.core.signals import request_finished, request_started
 from django.db import Error, IntegrityError
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
+from tests.patience import PATIENCE
 
 class Warned(logging.Handler):
     def emit(self, record):
@@ -50,9 +50,12 @@ def take(label):
     except (Error, HiLoError) as error:
         return [round(time.monotonic() - begin, 3), f"{type(error).__name__}: {error}"]
 
+own = settings.HILO
+patience = {"LOCK_TIMEOUT": PATIENCE, "RETRY_FOR": PATIENCE}
 print("ready", flush=True)
 for line in sys.stdin:
-    action, count, *arguments = json.loads(line)
+    brief, action, count, *arguments = json.loads(line)
+    settings.HILO = own if brief else {**own, **patience}
     answers = []
     for _ in range(count):
         request_started.send(None)
@@ -85,10 +88,10 @@ class Process:
         return [pk for pk, _ in told]
 
     def try_to_save(
-        self, count: int, label: str = "records.Order"
+        self, count: int, label: str = "records.Order", *, brief: bool = False
     ) -> list[tuple[Any, str]]:
         """Try to save new objects; return the id and what came of it for each."""
-        return self._tell("save", count, label)
+        return self._tell("save", count, label, brief=brief)
 
     def take(self, count: int, label: str = "records.Order") -> list[str]:
         """Take ids for no rows."""
@@ -97,29 +100,32 @@ class Process:
         return [id for id, _ in told]
 
     def try_to_take(
-        self, count: int, label: str = "records.Order"
+        self, count: int, label: str = "records.Order", *, brief: bool = False
     ) -> list[tuple[Any, str]]:
-        """Try to take ids; return each, or the seconds until its error."""
-        return self._tell("take", count, label)
+        """Try to take ids; return each, or the seconds until its error.
+
+        ``brief`` with the limits of the settings, and not with patience.
+        """
+        return self._tell("take", count, label, brief=brief)
 
     def kill(self) -> None:
         """End the process before it can return anything."""
         self._process.kill()
         self._process.communicate()
 
-    def _tell(self, *command: Any) -> list[tuple[Any, str]]:
+    def _tell(self, *command: Any, brief: bool = False) -> list[tuple[Any, str]]:
         assert self._process.stdin is not None
-        print(json.dumps(command), file=self._process.stdin, flush=True)
+        print(json.dumps([brief, *command]), file=self._process.stdin, flush=True)
         answers, self.warned = json.loads(self._read())
         return [(what, fate) for what, fate in answers]
 
     def _read(self) -> str:
         assert self._process.stdout is not None
-        watchdog = threading.Timer(LONGEST, self._process.kill)
+        watchdog = threading.Timer(2 * PATIENCE, self._process.kill)
         watchdog.start()
         line = self._process.stdout.readline()
         watchdog.cancel()
-        assert line, f"The process ended with {self._process.wait(120)}."
+        assert line, f"The process ended with {self._process.wait(PATIENCE)}."
         return line.strip()
 
 
@@ -147,7 +153,7 @@ def django(environment: dict[str, str], *arguments: str, expect: int = 0) -> str
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONGEST,
     )
     assert done.returncode == expect, done.stdout + done.stderr
     return done.stdout + done.stderr

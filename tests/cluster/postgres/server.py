@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -16,12 +14,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-# Seconds until a server that does not become what it should is given up.
-LONGEST = 120.0
+from tests.patience import PATIENCE
+from tests.ports import free_port
+
 SYSTEM_USER = "postgres"
 USER = "postgres"
-# Under the ports that the system gives to clients.
-_PORTS = range(15000, 32000)
 _OPTIONS = {
     "listen_addresses": "127.0.0.1",
     # A killed server loses nothing so; a power cut would.
@@ -117,7 +114,7 @@ class PostgreSQL:
         pids = [self._process.pid, *_children(self._process.pid)]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        self._process.wait(LONGEST)
+        self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """Shut the server down, whoever is connected."""
@@ -125,7 +122,7 @@ class PostgreSQL:
             return
         self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(20)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
 
@@ -173,7 +170,7 @@ class PostgreSQL:
                 user=USER,
                 dbname=database,
                 autocommit=True,
-                connect_timeout=10,
+                connect_timeout=PATIENCE,
                 row_factory=dict_row,
             ) as connection,
             connection.cursor() as cursor,
@@ -183,10 +180,10 @@ class PostgreSQL:
 
     def wait_for(self, holds: Callable[[], Any], what: str) -> None:
         """Wait until something holds, while the server runs."""
-        give_up_at = time.monotonic() + LONGEST
+        give_up_at = time.monotonic() + PATIENCE
         while not holds():
             assert self.is_running, f"{self} ended.\n{self.last_lines()}"
-            late = f"{self} is not {what} after {LONGEST:g} s.\n{self.last_lines()}"
+            late = f"{self} is not {what} after {PATIENCE:g} s.\n{self.last_lines()}"
             assert time.monotonic() < give_up_at, late
             time.sleep(0.05)
 
@@ -210,7 +207,7 @@ class PostgreSQL:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=LONGEST,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -231,15 +228,3 @@ def _children(pid: int) -> list[int]:
             if int(parent) == pid:
                 found.append(int(status.parent.name))
     return found
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as listener:
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError(f"There is no free port in {_PORTS}.")

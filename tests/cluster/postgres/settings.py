@@ -20,7 +20,7 @@ DATABASES = {
         "PORT": os.environ["HILO_POSTGRES_PORT"],
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": os.environ.get("HILO_POSTGRES_HEALTH_CHECKS") == "1",
-        "OPTIONS": {"connect_timeout": 5, "target_session_attrs": "read-write"},
+        "OPTIONS": {"connect_timeout": 180, "target_session_attrs": "read-write"},
     }
 }
 HILO = {

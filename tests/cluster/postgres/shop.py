@@ -12,6 +12,7 @@ from textwrap import dedent
 
 from tests.cluster.postgres.server import USER, PostgreSQL
 from tests.conftest import PROJECT
+from tests.patience import LONGEST
 
 PAGE = (PROJECT / "docs/postgresql.md").read_text()
 DATABASE = "shop"
@@ -24,7 +25,7 @@ DATABASES = {
         "HOST": %(host)r,
         "PORT": %(port)r,
         "CONN_MAX_AGE": None,
-        "OPTIONS": {"target_session_attrs": "read-write", "connect_timeout": 5},
+        "OPTIONS": {"target_session_attrs": "read-write", "connect_timeout": 180},
     }
 }
 HILO = {"NODE_TAG": %(tag)r, "CAPACITY": 4, "MAX_CAPACITY": 8}
@@ -112,7 +113,7 @@ class Shop:
             },
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
