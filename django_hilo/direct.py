@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from django.db import Error, connections
+from django.db import connections
 from django.utils import timezone
 
 from django_hilo.attempts import short_transaction
@@ -74,9 +74,9 @@ def _raise_in_one_message(db: str, parameters: dict[str, Any]) -> Written | None
     ):
         return None
     with connection.cursor() as cursor:
-        # Whose transaction is open, with a BEGIN of their own?
-        if connection.connection.info.transaction_status != _IDLE:
-            return None
+        session = connection.connection
+        if session.info.transaction_status != _IDLE:
+            return None  # in a transaction that Django does not know of
         # What one message holds is one transaction. The UPDATE waits for a lock on the
         # table before it could set anything.
         wait = f"SET LOCAL lock_timeout = {ceil(settings.LOCK_TIMEOUT * 1000)}"
@@ -86,11 +86,10 @@ def _raise_in_one_message(db: str, parameters: dict[str, Any]) -> Written | None
                 cursor.nextset()  # psycopg 3 keeps the answer to each statement
             written: Written | None = cursor.fetchone()
             return written
-        except Error:
-            raise
         except BaseException:
-            # A signal's handler raised it: the answer may be under way still.
-            connection.close()
+            if session.info.transaction_status != _IDLE:
+                # A signal's handler raised it, with the answer still under way.
+                connection.close()
             raise
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -39,6 +40,10 @@ pytestmark = [
 ]
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
 on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
+not_psycopg2 = pytest.mark.skipif(
+    os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2",
+    reason="psycopg 2 lets Django begin again",
+)
 
 WAYS = ["directly", "under_the_lock"]
 
@@ -290,6 +295,7 @@ class TestTransactionsOfTheCaller:
         assert first == Range(11, 20)
         assert row().max == 20
 
+    @not_psycopg2
     def test_a_begin_of_their_own(self, each_way):
         """Nothing is reserved in a transaction that Django does not know of."""
         with connection.cursor() as cursor:
@@ -301,6 +307,14 @@ class TestTransactionsOfTheCaller:
                 cursor.execute("ROLLBACK")
         assert row().max == 10
         assert reserve("orders", 10).range == Range(11, 20)
+
+    @on_postgresql
+    def test_a_begin_of_their_own_is_not_for_the_direct_way(self, raised):
+        with connection.cursor() as cursor, suppress(Error):
+            cursor.execute("BEGIN")
+            reserve("orders", 10)
+        connection.close()
+        assert raised == [False]
 
     @on_sqlite
     def test_rows_of_a_returning_that_are_not_read_yet(self, each_way, settings):
