@@ -37,6 +37,7 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
         update_fields: Any = None,
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
+        is_key = field.is_key
         gives = not (raw or force_update or update_fields)
         giving: Any = NOTHING
         if force_update or update_fields:
@@ -45,12 +46,12 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
             if self._meta.parents:
                 pass_keys_up(self, type(self))
             new = self._state.adding or self.pk is None
-            if field.is_key or new or gapless_ids.was_rolled_back(field, self):
+            if is_key or new or gapless_ids.was_rolled_back(field, self):
                 giving = field.inserting([self], using)
         if gives and self._state.adding and fresh_on(self, field.attname) != using:
             field.check_explicit([self], using)
         with giving:
-            if field.is_key:
+            if is_key:
                 using = place(self, using)
             save_base(
                 self,
@@ -78,10 +79,10 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
         update_fields: Any = None,
     ) -> bool:
         ours = cls is field.model
+        is_key = ours and field.is_key
         only_update = force_update or bool(update_fields)
         if (
-            ours
-            and field.is_key
+            is_key
             and self._state.adding
             and fresh_on(self, field.attname) == using
             and not (raw or only_update)
@@ -94,7 +95,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
             forget_fresh(self, field.attname)
             return False
         giving: Any = NOTHING
-        if ours and field.is_key:
+        if is_key:
             assert using is not None
             if only_update and field.is_missing(self):
                 raise ValueError(
@@ -105,7 +106,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
         with giving:
             watch(self)
             try:
-                if ours and field.is_key:
+                if is_key:
                     if raw or not (self._state.adding or only_update):
                         # The key of an object that was loaded may be another now.
                         assert using is not None
