@@ -1,0 +1,67 @@
+"""One round of statements that take nanoseconds, in a process of its own.
+
+    python -m benchmarks.nanoseconds SEED ROUNDS FILE [NAME ...]
+
+A new process has other addresses and hashes. It is bound to one core, collects no
+garbage, and measures the time that its threads have the processor, so that others on
+the machine disturb it less. Writes a file of pyperf with a value for each round.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from timeit import Timer
+
+import pyperf
+
+from benchmarks.rounds import interleaved
+from benchmarks.statements import STATEMENTS, WARM, Statement
+
+SLICE = 0.02
+LEAST_SLICE = 0.005
+
+
+def main(seed: int, rounds: int, path: Path, names: list[str]) -> None:
+    """Measure the named statements, or all, by turns; write a file of pyperf."""
+    with suppress(AttributeError, OSError):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    chosen = {name: STATEMENTS[name] for name in names or STATEMENTS}
+    Timer(WARM.code, WARM.setup).timeit(1)
+    gc.collect()
+    gc.disable()
+    timed = {name: Timed(statement) for name, statement in chosen.items()}
+    figures = interleaved(timed, rounds, seed=seed)
+    benchmarks = [
+        pyperf.Benchmark(
+            [pyperf.Run(values, metadata={"name": name, "unit": "second"})]
+        )
+        for name, values in figures.items()
+    ]
+    pyperf.BenchmarkSuite(benchmarks).dump(str(path), replace=True)
+
+
+class Timed:
+    """Gives the seconds that one id of a statement takes."""
+
+    def __init__(self, statement: Statement) -> None:
+        self._timer = Timer(statement.code, statement.setup, time.process_time)
+        self._ids = statement.ids
+        loops = 1
+        while (seconds := self._timer.timeit(loops)) < LEAST_SLICE:
+            loops *= 4
+        self._loops = max(round(loops * SLICE / seconds), 1)
+
+    def __call__(self) -> float:
+        return self._timer.timeit(self._loops) / self._loops / self._ids
+
+
+if __name__ == "__main__":
+    from benchmarks.databases import configure
+
+    configure()
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:])
