@@ -20,6 +20,12 @@ MEASUREMENTS = (
     "ids",
     "reservations",
     "saves",
+    "threads",
+    "graph",
+    "contention",
+    "waits",
+    "startup",
+    "memory",
 )
 
 

@@ -25,8 +25,11 @@ from tests.databases import URL_VARIABLES, settings_for
 SQLITE = "default"
 POSTGRES = "postgres"
 MARIADB = "mariadb"
+# PostgreSQL behind a proxy, while a measurement lasts.
+FAR = "far"
 KINDS = {SQLITE: "sqlite", POSTGRES: "postgres", MARIADB: "mariadb"}
 TITLES = {SQLITE: "SQLite", POSTGRES: "PostgreSQL", MARIADB: "MariaDB"}
+FAR_TITLE = "PostgreSQL, 1 ms away"
 NAMES = "HILO_BENCH_NAMES"
 
 
@@ -93,8 +96,13 @@ def empty(using: str, *models: Any) -> None:
     connection.ops.execute_sql_flush(statements)
 
 
-def refresh(using: str) -> None:
-    """Let what earlier candidates left behind be cleaned up before the next is timed."""
-    statements = {"postgresql": "CHECKPOINT", "mysql": "DO 0", "sqlite": "SELECT 1"}
-    with connections[using].cursor() as cursor:
-        cursor.execute(statements[connections[using].vendor])
+@contextmanager
+def reached_by(host: str, port: int) -> Iterator[None]:
+    """Let "far" be the database of "postgres", over another address."""
+    near = connections[POSTGRES].settings_dict
+    connections.settings[FAR] = {**near, "HOST": host, "PORT": str(port)}
+    try:
+        yield
+    finally:
+        connections[FAR].close()
+        del connections.settings[FAR], connections[FAR]

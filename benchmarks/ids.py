@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pyperf
 
 from benchmarks.bench import Bench
+from benchmarks.child import run
 from benchmarks.results import Finding, Peers, Result
 from benchmarks.rounds import Figures, Spread, ratio
 from benchmarks.statements import IDS, STATEMENTS
@@ -59,8 +58,7 @@ def by_processes(
     with tempfile.TemporaryDirectory() as folder:
         for number in range(processes):
             path = Path(folder) / f"{number}.json"
-            command = ["-m", "benchmarks.nanoseconds", f"{seed + number}", f"{ROUNDS}"]
-            subprocess.run([sys.executable, *command, path, *names], check=True)
+            run("nanoseconds", f"{seed + number}", f"{ROUNDS}", str(path), *names)
             for each in pyperf.BenchmarkSuite.load(str(path)):
                 runs[each.get_name()] += each.get_runs()
     suite = pyperf.BenchmarkSuite([pyperf.Benchmark(runs[name]) for name in names])

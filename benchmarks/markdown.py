@@ -110,11 +110,13 @@ def machine(facts: dict[str, Any]) -> Iterator[str]:
     yield f"{facts['when']}, {'a quick run' if facts['quick'] else 'a whole run'}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
-        f"load before the run {facts['load before']}, Python {facts['Python']}, {packages}."
+        f"load before the run {facts['load before']}, Python {facts['Python']}, "
+        f"{packages}."
     )
     yield from (
         "",
-        "| database | version | what a commit waits for | `SELECT 1`, us | `INSERT` and commit, us |",
+        "| database | version | what a commit waits for "
+        "| `SELECT 1`, us | `INSERT` and commit, us |",
         "|---|---|---|---|---|",
     )
     for alias, known in facts["databases"].items():

@@ -1,7 +1,5 @@
 """One round of statements that take nanoseconds, in a process of its own.
 
-    python -m benchmarks.nanoseconds SEED ROUNDS FILE [NAME ...]
-
 A new process has other addresses and hashes. It is bound to one core, collects no
 garbage, and measures the time that its threads have the processor, so that others on
 the machine disturb it less. Writes a file of pyperf with a value for each round.
@@ -11,10 +9,8 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from timeit import Timer
 
 import pyperf
@@ -26,23 +22,23 @@ SLICE = 0.02
 LEAST_SLICE = 0.005
 
 
-def main(seed: int, rounds: int, path: Path, names: list[str]) -> None:
-    """Measure the named statements, or all, by turns; write a file of pyperf."""
+def child(seed: str, rounds: str, path: str, *names: str) -> None:
+    """Measure the named statements by turns; write a file of pyperf."""
     with suppress(AttributeError, OSError):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    chosen = {name: STATEMENTS[name] for name in names or STATEMENTS}
+    chosen = {name: STATEMENTS[name] for name in names}
     Timer(WARM.code, WARM.setup).timeit(1)
     gc.collect()
     gc.disable()
     timed = {name: Timed(statement) for name, statement in chosen.items()}
-    figures = interleaved(timed, rounds, seed=seed)
+    figures = interleaved(timed, int(rounds), seed=int(seed))
     benchmarks = [
         pyperf.Benchmark(
             [pyperf.Run(values, metadata={"name": name, "unit": "second"})]
         )
         for name, values in figures.items()
     ]
-    pyperf.BenchmarkSuite(benchmarks).dump(str(path), replace=True)
+    pyperf.BenchmarkSuite(benchmarks).dump(path, replace=True)
 
 
 class Timed:
@@ -58,10 +54,3 @@ class Timed:
 
     def __call__(self) -> float:
         return self._timer.timeit(self._loops) / self._loops / self._ids
-
-
-if __name__ == "__main__":
-    from benchmarks.databases import configure
-
-    configure()
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:])

@@ -10,7 +10,7 @@ from benchmarks.results import Curve, Peers, Report
 
 mpl.use("Agg")
 
-from matplotlib import pyplot as plt  # noqa: E402 - after the choice of a backend
+from matplotlib import pyplot as plt
 
 plt.rcParams.update({"svg.hashsalt": "django-hilo", "figure.figsize": (7, 4)})
 UNDATED = {"Date": None}
