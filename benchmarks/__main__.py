@@ -26,6 +26,9 @@ MEASUREMENTS = (
     "waits",
     "startup",
     "memory",
+    "sizes",
+    "far",
+    "growth",
 )
 
 
