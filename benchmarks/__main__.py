@@ -12,11 +12,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks import machine, markdown, terminal
+from benchmarks.bench import Bench
 from benchmarks.databases import configure, made
+from benchmarks.results import Finding, Report, Result, failures
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FOLDER = DOCS / "benchmarks"
+# Sizes first: their numbers start at 1, so that ids are as long in each run.
 MEASUREMENTS = (
+    "sizes",
     "ids",
     "reservations",
     "saves",
@@ -26,7 +31,6 @@ MEASUREMENTS = (
     "waits",
     "startup",
     "memory",
-    "sizes",
     "far",
     "growth",
 )
@@ -46,24 +50,24 @@ def main() -> int:
     if unknown:
         parser.error(f"no measurement {', '.join(sorted(unknown))}")
     configure()
-    from benchmarks import machine, terminal
-    from benchmarks.bench import Bench
-    from benchmarks.results import Report, Result, failures
-
+    chosen = set(options.names or MEASUREMENTS)
+    names = [name for name in MEASUREMENTS if name in chosen]
+    is_published = chosen == set(MEASUREMENTS) and not options.to
+    folder = FOLDER if is_published else None
     with made() as aliases:
-        bench = Bench(aliases, options.quick, options.seed)
+        bench = Bench(aliases, options.quick, options.seed, folder)
         facts = machine.described(aliases, options.quick)
-        findings = list(measured(options.names or MEASUREMENTS, bench))
+        findings = list(measured(names, bench))
     report = Report(facts, findings)
     if options.to:
         report.save(options.to)
-    elif not options.names:
+    if is_published:
         publish(report)
     terminal.show(report)
     return 1 if failures(report.of(Result)) else 0
 
 
-def measured(names: tuple[str, ...], bench: object) -> Iterator[object]:
+def measured(names: list[str], bench: Bench) -> Iterator[Finding]:
     """Yield what each measurement finds; tell how long it took."""
     for name in names:
         start = time.monotonic()
@@ -72,11 +76,10 @@ def measured(names: tuple[str, ...], bench: object) -> Iterator[object]:
         print(f"{time.monotonic() - start:.0f} s", flush=True)
 
 
-def publish(report: object) -> None:
+def publish(report: Report) -> None:
     """Write JSON, Markdown and plots."""
-    from benchmarks import markdown, plots
+    from benchmarks import plots
 
-    FOLDER.mkdir(exist_ok=True)
     report.save(FOLDER / "results.json")
     plots.draw(report, FOLDER)
     markdown.write(report, DOCS / "benchmarks.md")

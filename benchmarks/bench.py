@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.databases import MARIADB, POSTGRES, SQLITE
 
@@ -14,6 +15,8 @@ class Bench:
     aliases: list[str]
     is_quick: bool = False
     seed: int = 1
+    # Where files go that measurements write themselves; None: nowhere.
+    folder: Path | None = None
 
     @property
     def server(self) -> str:

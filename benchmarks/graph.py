@@ -15,10 +15,10 @@ from benchmarks.rounds import interleaved, ratio, seconds_of, spreads
 from benchmarks.shop.models import (
     AutoLine,
     AutoOrder,
+    Line,
     NumberLine,
     NumberOrder,
     Order,
-    OrderLine,
     UuidLine,
     UuidOrder,
 )
@@ -26,7 +26,7 @@ from benchmarks.shop.models import (
 ORDERS = 10_000
 LINES = 5
 PAIRS = {
-    "HiLoField": (Order, OrderLine),
+    "HiLoField": (Order, Line),
     "HiLoBigAutoField": (NumberOrder, NumberLine),
     "BigAutoField": (AutoOrder, AutoLine),
     "UUIDField, uuid4": (UuidOrder, UuidLine),

@@ -29,8 +29,9 @@ PROCESSES = 5
 ROUNDS = 7
 
 
-def measure(bench: Bench, keep: Path | None = None) -> Iterator[Finding]:
-    """Compare ids in memory; write the file of pyperf to ``keep``."""
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare ids in memory."""
+    keep = bench.folder and bench.folder / "pyperf.json"
     processes = bench.scaled(PROCESSES, 2)
     figures = by_processes(processes, bench.seed, list(STATEMENTS), keep)
     yield from found(figures, list(PAIRS))
@@ -38,6 +39,12 @@ def measure(bench: Bench, keep: Path | None = None) -> Iterator[Finding]:
         name: Spread.of([value * 1e9 for value in figures[name]]) for name in IDS
     }
     yield Peers("An id, out of memory", "ns", candidates)
+
+
+def quickly(bench: Bench) -> Iterator[Result]:
+    """Compare what goals are about, in one process."""
+    names = list(dict.fromkeys(name for pair in PAIRS.values() for name in pair))
+    yield from found(by_processes(1, bench.seed, names), list(PAIRS))
 
 
 def found(figures: Figures, keys: list[str]) -> Iterator[Result]:

@@ -16,7 +16,7 @@ from timeit import Timer
 import pyperf
 
 from benchmarks.rounds import interleaved
-from benchmarks.statements import STATEMENTS, WARM, Statement
+from benchmarks.statements import STATEMENTS, WARM, WARM_IDS, Statement
 
 SLICE = 0.02
 LEAST_SLICE = 0.005
@@ -27,7 +27,7 @@ def child(seed: str, rounds: str, path: str, *names: str) -> None:
     with suppress(AttributeError, OSError):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     chosen = {name: STATEMENTS[name] for name in names}
-    Timer(WARM.code, WARM.setup).timeit(1)
+    Timer(WARM.code, WARM.setup).timeit(WARM_IDS)
     gc.collect()
     gc.disable()
     timed = {name: Timed(statement) for name, statement in chosen.items()}

@@ -29,6 +29,11 @@ class Result:
         """The bar it is held against."""
         return GOALS[self.key]
 
+    @property
+    def guards(self) -> bool:
+        """Whether it is good enough for a busy machine."""
+        return self.goal.guards(self.figure.median)
+
 
 @dataclass(frozen=True)
 class Peers:

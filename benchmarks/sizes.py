@@ -17,10 +17,10 @@ from benchmarks.rounds import Spread, interleaved, ratio, seconds_of, spreads
 from benchmarks.shop.models import (
     AutoLine,
     AutoOrder,
+    Line,
     NumberLine,
     NumberOrder,
     Order,
-    OrderLine,
     UuidLine,
     UuidOrder,
     WideLine,
@@ -28,11 +28,13 @@ from benchmarks.shop.models import (
 )
 
 ROWS = 1_000_000
+# Of the guard.
+GUARDED = 100_000
 # Of an order.
 LINES = 5
 PAIRS = {
     "native uuid4": (UuidOrder, UuidLine),
-    "HiLoField": (Order, OrderLine),
+    "HiLoField": (Order, Line),
     "HiLoField(width=10)": (WideOrder, WideLine),
     "HiLoBigAutoField": (NumberOrder, NumberLine),
     "BigAutoField": (AutoOrder, AutoLine),

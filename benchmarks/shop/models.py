@@ -61,7 +61,7 @@ class Order(Ordered):
     objects = HiLoManager()
 
 
-class OrderLine(Ordered):
+class Line(Ordered):
     id = HiLoField(primary_key=True)
     order = lines_of(Order)
     objects = HiLoManager()
