@@ -21,6 +21,8 @@ COLLECTIONS = (1, 10, 100, 1000, 10_000)
 SIZES = tuple(4**power for power in range(11))
 LOOKUPS = 20_000
 ROUNDS = 5
+# Seconds in which collections are made.
+LONGEST = 60
 AT_ONCE = 100
 
 
@@ -69,22 +71,28 @@ def processes(bench: Bench) -> Iterator[Finding]:
 
 def collections(bench: Bench) -> Iterator[Finding]:
     """Hold ranges of more and more collections in one process."""
-    points = COLLECTIONS[: bench.scaled(len(COLLECTIONS), 3)]
     lookups: list[tuple[float, float]] = []
-    made = 0
+    made, until = 0, time.monotonic() + LONGEST
     with ranges_of(1_048_576):
-        for point in points:
+        for point in COLLECTIONS[: bench.scaled(len(COLLECTIONS), 3)]:
             for number in range(made, point):
                 next_id(f"looked-up{number}", bench.server)
-            made = point
-            lookups.append((point, _lookup(point, bench.server)))
+                if time.monotonic() > until:
+                    break
+            else:
+                made = point
+                lookups.append((point, _lookup(point, bench.server)))
+                continue
+            yield Skipped(f"{point:,} collections: they took over {LONGEST} s.")
+            break
     yield Curve(
         "lookup-by-collections",
-        "`next_id(name)`, by collections in the process",
+        "next_id(name), by collections in the process",
         "collections",
         "us",
         {"median": lookups},
     )
+    points = [point for point, _ in lookups]
     memory = in_process(bench.server, points)
     yield Curve(
         "memory-by-collections",
