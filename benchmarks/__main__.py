@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks import machine, markdown, terminal
 from benchmarks.bench import Bench
-from benchmarks.databases import configure, made
-from benchmarks.results import Finding, Report, Result, failures
+from benchmarks.databases import configure, made, missing
+from benchmarks.results import Finding, Report, Result, Skipped, failures
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FOLDER = DOCS / "benchmarks"
@@ -50,6 +50,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no measurement {', '.join(sorted(unknown))}")
     configure()
+    findings: list[Finding] = [Skipped(sentence) for sentence in missing()]
     chosen = set(options.names or MEASUREMENTS)
     names = [name for name in MEASUREMENTS if name in chosen]
     is_published = chosen == set(MEASUREMENTS) and not options.to
@@ -57,7 +58,7 @@ def main() -> int:
     with made() as aliases:
         bench = Bench(aliases, options.quick, options.seed, folder)
         facts = machine.described(aliases, options.quick)
-        findings = list(measured(names, bench))
+        findings += measured(names, bench)
     report = Report(facts, findings)
     if options.to:
         report.save(options.to)

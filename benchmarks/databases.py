@@ -51,6 +51,21 @@ def configure() -> None:
     django.setup()
 
 
+def missing() -> list[str]:
+    """Return a sentence for each server that is not there; or end the process.
+
+    With HILO_TEST_REQUIRE=1, which CI sets, all must be there.
+    """
+    absent = {
+        TITLES[alias]: URL_VARIABLES[alias]
+        for alias in (POSTGRES, MARIADB)
+        if alias not in connections
+    }
+    if absent and os.environ.get("HILO_TEST_REQUIRE") == "1":
+        sys.exit(f"HILO_TEST_REQUIRE=1, but not set: {', '.join(absent.values())}")
+    return [f"anything on {title}: set {url}." for title, url in absent.items()]
+
+
 def entry(alias: str) -> dict[str, Any]:
     """Return an entry of DATABASES that a project could have."""
     found = settings_for(KINDS[alias], "hilo_bench")
