@@ -1,6 +1,6 @@
 """Measure, and write docs/benchmarks.
 
-python -m benchmarks [--quick] [--list] [NAME ...]
+python -m benchmarks [--quick] [--seed N] [--to FILE] [--again] [NAME ...]
 """
 
 from __future__ import annotations
@@ -45,7 +45,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller rounds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to", type=Path, help="JSON only, to this file")
+    parser.add_argument(
+        "--again", action="store_true", help="tables and plots of the last run"
+    )
     options = parser.parse_args()
+    if options.again:
+        publish(Report.load(FOLDER / "results.json"))
+        return 0
     unknown = set(options.names) - set(MEASUREMENTS)
     if unknown:
         parser.error(f"no measurement {', '.join(sorted(unknown))}")

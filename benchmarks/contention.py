@@ -92,7 +92,7 @@ def rates(
         name: lambda call=call: rush(processes, call, seconds).rate
         for name, call in calls.items()
     }
-    return interleaved(turns, bench.scaled(7, 3), bench.seconds(45), bench.seed)
+    return interleaved(turns, bench.scaled(7, 3), bench.seconds(30), bench.seed)
 
 
 def _create(model: Any, using: str) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 
 from benchmarks.bench import Bench
 from benchmarks.databases import POSTGRES, TITLES, configure, made, missing
-from benchmarks.markdown import number
+from benchmarks.markdown import number, wanted
 from benchmarks.results import Finding, Result
 
 TRIES = 3
@@ -71,9 +71,8 @@ def line(found: Result) -> str:
     """Return what a figure is held against."""
     bar = found.goal
     said = "ok     " if found.guards else "REFUSED"
-    most = "at most" if bar.at_most else "at least"
-    figure, wanted = number(found.figure.median, bar.unit), number(bar.bar, bar.unit)
-    return f"{said} {found.key:24} {found.where:26} {figure} ({most} {wanted})"
+    figure = number(found.figure.median, bar.unit)
+    return f"{said} {found.key:24} {found.where:26} {figure} ({wanted(bar, bar.bar)})"
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
     candidates = {
         name: Spread.of([value * 1e9 for value in figures[name]]) for name in IDS
     }
-    yield Peers("An id, out of memory", "ns", candidates)
+    yield Peers("An id, out of memory", "ns", candidates, "ids")
 
 
 def quickly(bench: Bench) -> Iterator[Result]:

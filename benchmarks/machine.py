@@ -33,7 +33,11 @@ DURABILITY = {
         "SELECT CONCAT('innodb_flush_log_at_trx_commit = ', "
         "@@innodb_flush_log_at_trx_commit, ', sync_binlog = ', @@sync_binlog)"
     ),
-    "sqlite": "SELECT 'journal_mode = ' || journal_mode FROM pragma_journal_mode",
+    "sqlite": (
+        "SELECT 'journal_mode = ' || journal_mode || ', synchronous = ' || "
+        "CASE synchronous WHEN 0 THEN 'OFF' WHEN 1 THEN 'NORMAL' ELSE 'FULL' END "
+        "FROM pragma_journal_mode, pragma_synchronous"
+    ),
 }
 TRIES = 200
 
@@ -69,8 +73,6 @@ def database(alias: str) -> dict[str, Any]:
             for _ in range(TRIES)
         ]
         cursor.execute("DROP TABLE commits")
-    if connection.vendor == "sqlite":
-        durability += ", synchronous = FULL"
     return {
         "version": ".".join(map(str, connection.get_database_version())),
         "durability": durability,

@@ -27,7 +27,7 @@ def rendered(report: Report) -> str:
         line
         for part in (
             machine(report.machine),
-            goals(report.of(Result)),
+            goals(report.results),
             peers(report.of(Peers)),
             curves(report.of(Curve)),
             skipped(report.of(Skipped)),
@@ -52,8 +52,8 @@ def goals(results: Iterable[Result]) -> Iterator[str]:
             found.where,
             f"**{number(found.figure.median, unit)}**",
             spread(found.figure),
-            number(bar.goal, unit),
-            number(bar.floor, unit),
+            wanted(bar, bar.goal),
+            wanted(bar, bar.floor),
             verdict(bar, found.figure.median),
         )
         yield row(cells)
@@ -70,7 +70,10 @@ def verdict(bar: Goal, figure: float) -> str:
 def peers(compared: Iterable[Peers]) -> Iterator[str]:
     """Yield a table for each comparison, the fastest first."""
     for each in compared:
-        yield from (f"### {each.title}", "", f"| | {each.unit} | least to most |")
+        yield from (f"### {each.title}", "")
+        if each.picture:
+            yield from (f"![{each.title}](benchmarks/{each.picture}.svg)", "")
+        yield f"| | {each.unit} | least to most |"
         yield "|---|---|---|"
         ordered = sorted(each.candidates.items(), key=lambda item: item[1].median)
         for name, given in ordered:
@@ -142,9 +145,16 @@ def spread(of: Spread) -> str:
     return f"{figure(of.least)} to {figure(of.most)}, {of.rounds} rounds"
 
 
+def wanted(bar: Goal, value: float) -> str:
+    """Return a bar with its side."""
+    return f"{'≤' if bar.at_most else '≥'} {number(value, bar.unit)}"
+
+
 def number(value: float, unit: str) -> str:
     """Return a figure with its unit."""
-    return f"{figure(value)}{'' if unit == 'x' else ' '}{unit}"
+    if unit == "x":
+        return f"{figure(value)}x"
+    return f"{figure(value)} {unit.removesuffix('s') if value == 1 else unit}"
 
 
 def figure(value: float) -> str:

@@ -20,6 +20,22 @@ from benchmarks.statements import STATEMENTS, WARM, WARM_IDS, Statement
 
 SLICE = 0.02
 LEAST_SLICE = 0.005
+# Nothing that names a machine, or a folder of it.
+KEPT = {
+    "aslr",
+    "cpu_affinity",
+    "cpu_config",
+    "cpu_count",
+    "cpu_freq",
+    "cpu_model_name",
+    "date",
+    "load_avg_1min",
+    "perf_version",
+    "python_gc",
+    "python_implementation",
+    "python_version",
+    "runnable_threads",
+}
 
 
 def child(seed: str, rounds: str, path: str, *names: str) -> None:
@@ -32,13 +48,17 @@ def child(seed: str, rounds: str, path: str, *names: str) -> None:
     gc.disable()
     timed = {name: Timed(statement) for name, statement in chosen.items()}
     figures = interleaved(timed, int(rounds), seed=int(seed))
+    known = {key: value for key, value in collected().items() if key in KEPT}
     benchmarks = [
-        pyperf.Benchmark(
-            [pyperf.Run(values, metadata={"name": name, "unit": "second"})]
-        )
+        pyperf.Benchmark([timed[name].run(name, values, known)])
         for name, values in figures.items()
     ]
     pyperf.BenchmarkSuite(benchmarks).dump(path, replace=True)
+
+
+def collected() -> dict[str, object]:
+    """Return what pyperf knows of the machine and this process."""
+    return pyperf.Run([1.0]).get_metadata()
 
 
 class Timed:
@@ -51,6 +71,15 @@ class Timed:
         while (seconds := self._timer.timeit(loops)) < LEAST_SLICE:
             loops *= 4
         self._loops = max(round(loops * SLICE / seconds), 1)
+
+    def run(
+        self, name: str, values: list[float], known: dict[str, object]
+    ) -> pyperf.Run:
+        """Return what was measured as pyperf has it."""
+        own = {"name": name, "loops": self._loops, "inner_loops": self._ids}
+        return pyperf.Run(
+            values, metadata={**known, **own, "unit": "second"}, collect_metadata=False
+        )
 
     def __call__(self) -> float:
         return self._timer.timeit(self._loops) / self._loops / self._ids

@@ -6,23 +6,31 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from benchmarks.markdown import figure as figure_of
 from benchmarks.results import Curve, Peers, Report
 
 mpl.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-plt.rcParams.update({"svg.hashsalt": "django-hilo", "figure.figsize": (7, 4)})
+plt.rcParams.update(
+    {"svg.hashsalt": "django-hilo", "svg.fonttype": "none", "figure.figsize": (8, 4.5)}
+)
 UNDATED = {"Date": None}
+PLAIN = FuncFormatter(lambda value, _: figure_of(value))
 
 
 def draw(report: Report, folder: Path) -> None:
-    """Write a file for each curve, and one for the first comparison."""
+    """Write a file for each curve and each comparison with a picture."""
+    for old in folder.glob("*.svg"):
+        old.unlink()
     for each in report.of(Curve):
         curve(each, folder / f"{each.name}.svg")
-    compared = report.of(Peers)
-    if compared:
-        bars(compared[0], folder / "peers.svg")
+    for each in report.of(Peers):
+        if each.picture:
+            dots(each, folder / f"{each.picture}.svg")
 
 
 def curve(found: Curve, path: Path) -> None:
@@ -31,14 +39,18 @@ def curve(found: Curve, path: Path) -> None:
     for name, points in found.series.items():
         axes.plot(*zip(*points, strict=True), marker="o", label=name)
     axes.set(xscale="log", yscale="log", xlabel=found.x, ylabel=found.y)
+    _label(axes.yaxis)
+    axes.set_xticks(sorted({x for points in found.series.values() for x, _ in points}))
+    axes.xaxis.set_major_formatter(PLAIN)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelrotation=30)
     axes.set_title(found.title)
-    axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
     _save(figure, path)
 
 
-def bars(found: Peers, path: Path) -> None:
-    """Draw candidates as bars, the fastest on top, with least and most."""
+def dots(found: Peers, path: Path) -> None:
+    """Draw medians from the best, on top, with the least and the most."""
     ordered = sorted(
         found.candidates.items(), key=lambda item: item[1].median, reverse=True
     )
@@ -48,10 +60,18 @@ def bars(found: Peers, path: Path) -> None:
         [given.most - given.median for _, given in ordered],
     ]
     figure, axes = plt.subplots()
-    axes.barh([name for name, _ in ordered], medians, xerr=reach)
+    axes.errorbar(medians, [name for name, _ in ordered], xerr=reach, fmt="o")
     axes.set(xscale="log", xlabel=found.unit)
+    _label(axes.xaxis)
     axes.set_title(found.title)
     _save(figure, path)
+
+
+def _label(axis: Axis) -> None:
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(PLAIN)
+    axis.set_minor_formatter(NullFormatter())
+    axis.grid(visible=True, which="major", alpha=0.3)
 
 
 def _save(figure: plt.Figure, path: Path) -> None:

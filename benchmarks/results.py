@@ -42,6 +42,8 @@ class Peers:
     title: str
     unit: str
     candidates: dict[str, Spread]
+    # Its file's name, where there is one.
+    picture: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ class Report:
     def of(self, kind: type[Any]) -> list[Any]:
         """Return the findings of a kind, in the order they were made."""
         return [found for found in self.findings if isinstance(found, kind)]
+
+    @property
+    def results(self) -> list[Result]:
+        """What has a goal, in the order of the goals."""
+        return sorted(self.of(Result), key=lambda found: list(GOALS).index(found.key))
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

@@ -141,10 +141,10 @@ class TestReport:
         text = markdown.rendered(report)
         assert (
             "| `next(ids)` of `ids = iter_ids(Order)` | `str(uuid.uuid4())` | memory "
-            "| **26x** | 20 to 30, 5 rounds | 25x | 15x | goal |" in text
+            "| **26x** | 20 to 30, 5 rounds | ≥ 25x | ≥ 15x | goal |" in text
         )
-        assert "| **9x** | 8 to 10, 5 rounds | 15x | 8x | floor |" in text
-        assert "| **2 statements** | one figure | 1 statements |" in text
+        assert "| **9x** | 8 to 10, 5 rounds | ≥ 15x | ≥ 8x | floor |" in text
+        assert "| **2 statements** | one figure | ≤ 1 statement |" in text
         assert "| **neither** |" in text
         assert text.index("| `fast` | 1.50 |") < text.index("| `slow` | 2,000 |")
         assert "| size | 1 | 4 |" in text and "| SQLite (ids/s) | 2.50 | 9 |" in text
