@@ -19,6 +19,7 @@ import django
 from django.conf import settings
 from django.core.management.color import no_style
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.databases import URL_VARIABLES, settings_for
 
@@ -97,8 +98,19 @@ def _made(alias: str) -> Iterator[None]:
     try:
         yield
     finally:
+        _end_sessions(connection)
         connections.close_all()
         connection.creation.destroy_test_db("", verbosity=0)
+
+
+def _end_sessions(connection: BaseDatabaseWrapper) -> None:
+    """End what keeps our database from being dropped, as connections that reserve."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 def empty(using: str, *models: Any) -> None:

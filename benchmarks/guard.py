@@ -16,7 +16,7 @@ from functools import partial
 from benchmarks.bench import Bench
 from benchmarks.databases import POSTGRES, TITLES, configure, made, missing
 from benchmarks.markdown import number, wanted
-from benchmarks.results import Finding, Result
+from benchmarks.results import Finding, Result, Skipped
 
 TRIES = 3
 
@@ -37,7 +37,17 @@ def main() -> int:
 
 def measurements(bench: Bench) -> Iterable[Callable[[], Iterable[Finding]]]:
     """Yield what is measured; sizes first, since their numbers start at 1."""
-    from benchmarks import ids, memory, reservations, saves, sizes, startup, threads
+    from benchmarks import (
+        graph,
+        ids,
+        memory,
+        reservations,
+        saves,
+        sizes,
+        startup,
+        threads,
+        waits,
+    )
 
     if bench.has(POSTGRES):
         yield partial(sizes.indexes, POSTGRES, sizes.GUARDED)
@@ -48,6 +58,8 @@ def measurements(bench: Bench) -> Iterable[Callable[[], Iterable[Finding]]]:
     yield partial(threads.measure, bench)
     yield partial(memory.measure, bench)
     yield partial(startup.measure, bench)
+    yield partial(graph.measure, bench)
+    yield partial(waits.measure, bench)
     for alias in bench.aliases:
         title = TITLES[alias]
         yield partial(reservations.durations, bench, alias, title)
@@ -57,13 +69,17 @@ def measurements(bench: Bench) -> Iterable[Callable[[], Iterable[Finding]]]:
 def guarded(measure: Callable[[], Iterable[Finding]]) -> int:
     """Measure up to three times; print the last figures, return how many are low."""
     for left in reversed(range(TRIES)):
-        results = [found for found in measure() if isinstance(found, Result)]
+        findings = list(measure())
+        results = [found for found in findings if isinstance(found, Result)]
         low = [found for found in results if not found.guards]
         # What is exact does not change.
         if all(found.goal.exact for found in low) or not left:
             break
     for found in results:
         print(line(found), flush=True)
+    for left_out in findings:
+        if isinstance(left_out, Skipped):
+            print(f"Not measured: {left_out.sentence}")
     return len(low)
 
 
