@@ -70,7 +70,7 @@ tests/interop/node_modules: tests/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/benchmarks (MEASURE="saves graph": these only).
+bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/benchmarks.md (MEASURE="saves graph": only print these).
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.next_id_over_http --rounds 15)
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.explain_lookups --seconds 5)
 	$(BIN)/python -m benchmarks $(MEASURE)
