@@ -121,6 +121,8 @@ def _update(db: str, greatest: str) -> str:
         f"UPDATE {row} SET max = {last} + %(size)s, low = {last} + 1, "  # noqa: S608 - quoted
         f"size = %(size)s, reserved_at = %(reserved_at)s, ticket = %(ticket)s "
         f"WHERE id = %(id)s AND {last} <= %(highest)s AND {prefix} {is_plain} "
-        f"AND {server_name(db).sql} IN ('', {row}.raised_by) "
+        # The name once: two would be two questions to the server.
+        f"AND COALESCE(NULLIF({server_name(db).sql}, ''), {row}.raised_by) "
+        f"= {row}.raised_by "
         f"RETURNING low, max, {prefix}"
     )
