@@ -22,7 +22,6 @@ class Result:
     # What each candidate took or gave, in ``unit``.
     candidates: dict[str, Spread] = field(default_factory=dict)
     unit: str = ""
-    note: str = ""
 
     @property
     def goal(self) -> Goal:

@@ -28,7 +28,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
     if bench.server == SQLITE:
         yield Skipped("waits at a refill: set HILO_TEST_POSTGRES.")
         return
-    ids = bench.scaled(4000, 2000)
+    ids = bench.scaled(4000, 1000)
     turns = {
         "with prefetch": partial(_turn, bench.server, AT, ids),
         "without": partial(_turn, bench.server, None, ids),
