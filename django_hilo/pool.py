@@ -183,9 +183,10 @@ class Counter:
                 return None
             held = self._ranges[0]
             alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
-            if self._due_at >= 0:
+            until_due = self._left() - self._due_at if self._due_at >= 0 else 0
+            if until_due > 0:
                 # So that the next one is cut, and this noticed, just then.
-                alike = min(alike, self._left() - self._due_at) or alike
+                alike = min(alike, until_due)
             share = held.take(min(size, alike))
             self._block = Block(held.reservation, style, share.low, share.high)
             self._block_size = size

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import threading
+from concurrent.futures import Future
 
 import pytest
 from django.db import connections
@@ -21,7 +22,7 @@ from django_hilo.generator import (
 )
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import Counter, CounterKey
+from django_hilo.pool import Ahead, Counter, CounterKey
 from django_hilo.ranges import Range, Reservation
 from tests.records.models import Order
 
@@ -86,6 +87,26 @@ class TestCounters:
         assert counter.take(1) is None
         counter.add([reserved(7001, 7100)], 100, 1)
         assert next(counter.cut(STYLE).ids) == "orders/7002-A"
+
+    def test_a_block_ends_when_the_next_range_is_due(self, counter):
+        counter.take(4999)
+        counter.add([reserved(5001, 5100)], 100, 0, Ahead(0.25, 0.01))
+        sizes, block = [], None
+        while not counter.is_due:
+            block = counter.cut(STYLE, block)
+            sizes.append(len(list(block.ids)))
+        assert sizes == [16, 9]
+
+    def test_a_block_where_it_is_long_due(self, counter):
+        """Another thread reserves already, so that nothing is fetched ahead."""
+        counter.take(4999)
+        counter.begin_refill(Future())
+        counter.add([reserved(5001, 5100)], 100, 90, Ahead(0.5, 0.01))
+        assert counter.is_due
+        assert not counter.begin_ahead(Future())
+        block = counter.cut(STYLE)
+        assert [parse(id).number for id in block.ids] == list(range(5091, 5101))
+        assert counter.cut(STYLE, block) is None
 
     def test_what_is_drained_is_given_no_more(self, counter):
         block = counter.cut(STYLE)
