@@ -73,9 +73,11 @@ def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
         return None
     shares = []
     while count:
-        share = ranges[0].take(count)
-        shares.append(share)
-        count -= share.high - share.low + 1
+        # None left, where a signal's handler raised before the range was removed.
+        if ranges[0].left:
+            share = ranges[0].take(count)
+            shares.append(share)
+            count -= share.high - share.low + 1
         if not ranges[0].left:
             ranges.popleft()
     return shares
@@ -148,7 +150,7 @@ class Counter:
         with self.lock:
             self._recall()
             shares = take_from(self._ranges, count)
-            self._note_due()
+            self._note_due(self._left())
             return shares
 
     def begin_refill(self, mine: Future[None]) -> Future[None] | None:
@@ -158,6 +160,16 @@ class Counter:
                 self.refill = mine
                 return None
             return self.refill
+
+    def end_refill(
+        self, mine: Future[None], error: BaseException | None = None
+    ) -> None:
+        """Let nobody wait for this future any more, whoever ended it already."""
+        with self.lock:
+            if self.refill is mine:
+                self.refill = None
+            if not mine.done():
+                mine.set_exception(error) if error else mine.set_result(None)
 
     def begin_ahead(self, mine: Future[None]) -> bool:
         """Let others wait for this future, if the next range is to be fetched now."""
@@ -183,21 +195,21 @@ class Counter:
                 return None
             held = self._ranges[0]
             alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
-            until_due = self._left() - self._due_at if self._due_at >= 0 else 0
-            if until_due > 0:
+            left = self._left() - 1
+            if 0 <= self._due_at < left:
                 # So that the next one is cut, and this noticed, just then.
-                alike = min(alike, until_due)
+                alike = min(alike, left - self._due_at)
             share = held.take(min(size, alike))
             self._block = Block(held.reservation, style, share.low, share.high)
             self._block_size = size
-            self._note_due()
+            self._note_due(left)
             return self._block
 
     def _left(self) -> int:
         return sum(held.left for held in self._ranges)
 
-    def _note_due(self) -> None:
-        self.is_due = self._due_at >= 0 and self._left() <= self._due_at
+    def _note_due(self, left: int) -> None:
+        self.is_due = self._due_at >= 0 and left <= self._due_at
 
     def recall(self) -> None:
         """Take back the numbers that wait to be given as ids of some style."""
@@ -233,7 +245,7 @@ class Counter:
                 self._due_at = int(size * (1 - ahead.share))
             self._recall()
             shares = take_from(self._ranges, count) if count else None
-            self._note_due()
+            self._note_due(self._left())
             return shares
 
     def promote(self, held: Held, capacity: int) -> None:

@@ -23,15 +23,16 @@ def prefetch(target: Target, counter: Counter) -> None:
     waits too, so that the range goes back.
     """
     mine: Future[None] = Future()
-    if counter.begin_ahead(mine):
-        thread = threading.Thread(
-            target=_fetch, args=(mine, target, counter), name=f"hilo {target.name}"
-        )
-        try:
-            thread.start()
-        except RuntimeError:  # the interpreter is ending
-            counter.refill = None
-            mine.set_result(None)
+    try:
+        if counter.begin_ahead(mine):
+            threading.Thread(
+                target=_fetch, args=(mine, target, counter), name=f"hilo {target.name}"
+            ).start()
+    except RuntimeError:  # the interpreter is ending
+        counter.end_refill(mine)
+    except BaseException:
+        counter.end_refill(mine)
+        raise
 
 
 def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
@@ -46,4 +47,5 @@ def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
             error,
         )
     finally:
+        counter.end_refill(mine)
         connections.close_all()

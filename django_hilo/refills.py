@@ -28,11 +28,14 @@ def refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
     """Reserve a range and take from it, or wait for the thread that is doing so."""
     _hold_connection(target.using)
     mine: Future[None] = Future()
-    others = counter.begin_refill(mine)
-    if others is not None:
-        _wait(target, others)
-        return None
-    return refill_as(mine, target, counter, count)
+    try:
+        others = counter.begin_refill(mine)
+        if others is None:
+            return refill_as(mine, target, counter, count)
+    finally:
+        counter.end_refill(mine)  # wherever a signal's handler raised
+    _wait(target, others)
+    return None
 
 
 def refill_as(
@@ -49,11 +52,9 @@ def refill_as(
         ahead = _fetched_ahead(target, time.monotonic() - began)
         shares = counter.add(reserved, capacity, count, ahead)
     except BaseException as error:
-        counter.refill = None
-        mine.set_exception(error)
+        counter.end_refill(mine, error)
         raise
-    counter.refill = None
-    mine.set_result(None)
+    counter.end_refill(mine)
     announce(target, reserved)
     return shares
 

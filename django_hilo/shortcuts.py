@@ -27,6 +27,7 @@ class Shortcut(NamedTuple):
 
     ids: Iterator[Any]
     connection: dict[str, Any]
+    alias: str
     database: dict[str, Any]
     name: Any
     host: Any
@@ -63,6 +64,7 @@ def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) 
         known.of(using)[target] = Shortcut(
             block.ids,
             vars(connection),
+            resolved.using,
             database,
             database["NAME"],
             database["HOST"],

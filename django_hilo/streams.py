@@ -32,7 +32,7 @@ class _Parts:
     def __next__(self) -> Iterator[Any]:
         try:
             return self._next()
-        except Exception as error:  # noqa: BLE001 - raised where the id is asked for
+        except BaseException as error:  # noqa: BLE001 - raised where the id is asked for
             return _failing(error)
 
     def _next(self) -> Iterator[Any]:
@@ -44,7 +44,7 @@ class _Parts:
         return iter(ids_of(target, draw(target, 1)))
 
 
-def _failing(error: Exception) -> Iterator[Any]:
+def _failing(error: BaseException) -> Iterator[Any]:
     # An error of its own would end the chain.
     raise error
     yield

@@ -22,7 +22,7 @@ from django_hilo.generator import (
 )
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import Ahead, Counter, CounterKey
+from django_hilo.pool import Ahead, Counter, CounterKey, Held
 from django_hilo.ranges import Range, Reservation
 from tests.records.models import Order
 
@@ -88,15 +88,6 @@ class TestCounters:
         counter.add([reserved(7001, 7100)], 100, 1)
         assert next(counter.cut(STYLE).ids) == "orders/7002-A"
 
-    def test_a_block_ends_when_the_next_range_is_due(self, counter):
-        counter.take(4999)
-        counter.add([reserved(5001, 5100)], 100, 0, Ahead(0.25, 0.01))
-        sizes, block = [], None
-        while not counter.is_due:
-            block = counter.cut(STYLE, block)
-            sizes.append(len(list(block.ids)))
-        assert sizes == [16, 9]
-
     def test_a_block_where_it_is_long_due(self, counter):
         """Another thread reserves already, so that nothing is fetched ahead."""
         counter.take(4999)
@@ -126,6 +117,62 @@ class TestCounters:
         counter.forget()
         assert list(block.ids) == []
         assert counter.take(1) is None
+
+    @pytest.mark.parametrize("asked", [0, 10, 49, 50, 51, 60, 98])
+    def test_each_is_given_once_while_the_next_range_is_on_its_way(self, asked):
+        counter = Counter(CounterKey(None, "orders", "A"))
+        counter.add([reserved(1, 100)], 100, 1, Ahead(0.5, 0.01))
+        assert counter.begin_refill(Future()) is None  # another thread's, of many
+        given = [1]
+        if asked:
+            (share,) = counter.take(asked)
+            given += range(share.low, share.high + 1)
+        block = None
+        while (block := counter.cut(Numbers(), block)) is not None:
+            assert len(given) <= 200
+            given += block.ids
+        assert given == list(range(1, 101))
+
+    @pytest.mark.parametrize(
+        ("share", "due_at"), [(0.01, 1), (0.5, 50), (0.75, 75), (0.999, 100)]
+    )
+    def test_the_next_range_is_due_no_sooner_than_asked_for(self, share, due_at):
+        counter = Counter(CounterKey(None, "orders", "A"))
+        counter.add([reserved(1, 100)], 100, 1, Ahead(share, 0.01))
+        block, given = None, 1
+        while not counter.is_due:
+            block = counter.cut(Numbers(), block)
+            given += 1 if counter.is_due else len(list(block.ids))
+        assert given == due_at
+
+    @pytest.mark.parametrize("way", ["numbers", "ids"])
+    def test_an_interrupt_at_the_end_of_a_range(self, counter, way, monkeypatch):
+        """What comes after the range is not ours."""
+        assert counter.take(4998)[0].high == 4999
+        left = Held.left
+
+        def interrupt(held):
+            found = left.fget(held)
+            if found == 0:
+                raise KeyboardInterrupt
+            return found
+
+        block = counter.cut(STYLE)
+        assert list(block.ids) == ["orders/5000-A"]
+        with monkeypatch.context() as patch:
+            patch.setattr(Held, "left", property(interrupt))
+            with pytest.raises(KeyboardInterrupt):
+                counter.take(1)
+        ours = reserved(7001, 7100)
+        if way == "numbers":
+            assert counter.add([ours], 100, 1)[0].low == 7001
+        else:
+            counter.add([ours], 100, 0)
+            ids, block = [], None
+            while not ids:
+                block = counter.cut(STYLE, block)
+                ids = list(block.ids)
+            assert ids[0] == "orders/7001-A"
 
 
 class TestThreads:

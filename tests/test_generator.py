@@ -25,6 +25,7 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
+from django_hilo.pool import Counter
 from django_hilo.signals import range_reserved
 from tests.databases import CHOSEN
 from tests.patience import PATIENCE
@@ -358,3 +359,24 @@ class TestMemory:
         assert next_id(Order) == "orders/2-A"
         call_command("flush", verbosity=0, interactive=False)
         assert next_id(Order) == "orders/1-A"
+
+
+@pytest.mark.parametrize("where", ["begin_refill", "end_refill"])
+def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
+    """A signal's handler may raise between any two steps, as Celery's limits do."""
+    real, raised = getattr(Counter, where), []
+
+    def interrupt(counter, *args):
+        real(counter, *args)
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+
+    next_number("orders")
+    (counter,) = pool.current().counters()
+    next_numbers("orders", 31)
+    monkeypatch.setattr(Counter, where, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next_number("orders")
+    assert counter.refill is None
+    assert next_number("orders") > 32

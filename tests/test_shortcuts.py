@@ -106,6 +106,21 @@ def test_a_connection_that_is_to_another_database(part, monkeypatch):
     assert other in {str(getattr(key.database, part.lower())) for key in keys}
 
 
+def test_an_alias_that_stands_for_another_database(monkeypatch):
+    """As programs do that add databases while they run."""
+    next_id(Order), next_id(Order)
+    databases = {**connections.settings, "default": connections.settings["other"]}
+    monkeypatch.setattr(connections, "settings", databases)
+    before = connections["default"]
+    del connections["default"]
+    try:
+        name = str(connections["other"].settings_dict["NAME"])
+        keys = drawn_from(lambda: next_id(Order))
+        assert {key.database.name for key in keys} == {name}
+    finally:
+        connections["default"] = before
+
+
 def drawn_from(ask):
     """Return the counters that an id is asked of, which none of them gives."""
     from django_hilo import drawing
@@ -227,6 +242,21 @@ class TestStreams:
             for _ in range(2):
                 with pytest.raises(ZeroDivisionError):
                     next(ids)
+        assert next(ids) == "orders/33-A"
+
+    @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+    def test_nor_does_an_interrupt(self, interrupt, monkeypatch):
+        ids = iter_ids(Order)
+        for _ in range(32):
+            next(ids)
+
+        def stop(*args):
+            raise interrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("django_hilo.streams.draw", stop)
+            with pytest.raises(interrupt):
+                next(ids)
         assert next(ids) == "orders/33-A"
 
     def test_unknown_targets_raise_before_the_first_id(self):

@@ -15,7 +15,7 @@ from django_hilo.fields.base import GivesIds
 from django_hilo.fields.checks import check_integer_field
 from django_hilo.freshness import (
     forget_fresh,
-    is_fresh,
+    fresh_on,
     is_from_default,
     leave_to_default,
 )
@@ -195,11 +195,19 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         found = []
         for instance in instances:
             value = instance.__dict__.get(self.attname)
-            if not (is_fresh(instance, self.attname) or is_from_default(instance)):
+            if not (self._is_ours(instance, using) or is_from_default(instance)):
                 number = _number_of(value)
                 if number > 0:
                     found.append(number)
         return found
+
+    def _is_ours(self, instance: models.Model, using: str) -> bool:
+        """Whether an instance's number is new, and of the counter of ``using``."""
+        given_on = fresh_on(instance, self.attname)
+        return given_on == using or (
+            given_on is not None
+            and resolve(self, given_on).key == resolve(self, using).key
+        )
 
 
 def _number_of(value: Any) -> int:
