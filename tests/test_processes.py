@@ -148,9 +148,8 @@ from django_hilo import counter
 from django_hilo.generator import next_number
 def end_here():  # between the lock and the commit
     os.close(1); os.close(2)
-    [mine] = [c for c in connections.all(True) if c.in_atomic_block]
-    with mine.cursor() as cursor:
-        cursor.execute(sys.argv[3])
+    with connections[sys.argv[3]].cursor() as cursor:
+        cursor.execute(sys.argv[4])
         idle = cursor.fetchone()[0]
     child = os.fork()
     if child == 0:
@@ -161,13 +160,14 @@ counter.new_ticket = end_here
 settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 5}
 next_number("orders")
 """
+        # On MariaDB a reservation has a connection of its own.
         limit = {
-            "postgres": "SHOW idle_in_transaction_session_timeout",
-            "mariadb": "SELECT @@idle_transaction_timeout",
+            "postgres": ["default", "SHOW idle_in_transaction_session_timeout"],
+            "mariadb": ["default:hilo", "SELECT @@idle_transaction_timeout"],
         }[CHOSEN]
         reader, writer = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-c", PREAMBLE + victim, str(writer), end, limit],
+            [sys.executable, "-c", PREAMBLE + victim, str(writer), end, *limit],
             cwd=PROJECT,
             env=child_environment(),
             pass_fds=[writer],
