@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import connections
 
 from django_hilo import pool
 from django_hilo.conf import settings
@@ -57,10 +56,10 @@ def next_id(
     if anchor is None:
         try:
             shortcuts = known.unnamed if using is None else known.named[using]
-            ids, connection, alias, database, name, host, port = shortcuts[target]
+            ids, connection, databases, alias, name, host, port = shortcuts[target]
+            database = databases[alias]
             if (
-                connections.settings[alias] is database
-                and database["NAME"] is name
+                database["NAME"] is name
                 and database["HOST"] is host
                 and database["PORT"] is port
                 and "schema_name" not in connection

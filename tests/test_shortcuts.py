@@ -109,8 +109,8 @@ def test_a_connection_that_is_to_another_database(part, monkeypatch):
 def test_an_alias_that_stands_for_another_database(monkeypatch):
     """As programs do that add databases while they run."""
     next_id(Order), next_id(Order)
-    databases = {**connections.settings, "default": connections.settings["other"]}
-    monkeypatch.setattr(connections, "settings", databases)
+    databases = connections.databases
+    monkeypatch.setitem(databases, "default", databases["other"])
     before = connections["default"]
     del connections["default"]
     try:
