@@ -69,6 +69,7 @@ class HiLoField(IdField, CounterField):
         self.capacity = capacity
         self.max_capacity = max_capacity
         self.server_ids = server_ids
+        self._is_plain = anchor is None and convention is None and not server_ids
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
         super().__init__(**kwargs)
 
@@ -95,6 +96,10 @@ class HiLoField(IdField, CounterField):
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
+        if self._is_plain and len(instances) == 1 and self.is_missing(instances[0]):
+            # The short way of most saves; nothing can fail before the number is taken.
+            self.give(instances, [self._next_id(using)], using)
+            return NOTHING
         self.assign_missing(instances, using)
         return self._inserting_gapless(instances, using) if self.server_ids else NOTHING
 
@@ -139,9 +144,7 @@ class HiLoField(IdField, CounterField):
     def _give_next(self, instances: Sequence[models.Model], using: str) -> None:
         ends = self._ends(instances, self.width or 1)
         if len(instances) == 1:
-            # Of a key by its model, the way to whose ids is remembered.
-            target = self.model if self.primary_key else self
-            ids = [generator.next_id(target, using)]
+            ids = [self._next_id(using)]
         else:
             ids = generator.next_ids(self, len(instances), using)
         if self.anchor is not None:
@@ -152,6 +155,10 @@ class HiLoField(IdField, CounterField):
             # One may look at the ids of those before it.
             for instance, id in zip(instances, ids, strict=True):
                 self.give([instance], [apply_convention(self, instance, id)], using)
+
+    def _next_id(self, using: str) -> str:
+        # Of a key by its model, the way to whose ids is remembered.
+        return generator.next_id(self.model if self.primary_key else self, using)
 
     def _give_padded(self, instances: Sequence[models.Model], using: str) -> None:
         ends = self._ends(instances, MAX_WIDTH)

@@ -126,12 +126,13 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         In a migration that runs before the tables of django_hilo exist they are left to
         the column's default, as is Django's own record of migrations.
         """
-        found = {
-            id(each): each
+        missing = [
+            each
             for each in instances
             if self.is_missing(each) and not is_from_default(each)
-        }
-        missing = list(found.values())
+        ]
+        if len(missing) > 1:
+            missing = list({id(each): each for each in missing}.values())
         if not missing:
             return
         try:
