@@ -69,7 +69,6 @@ class HiLoField(IdField, CounterField):
         self.capacity = capacity
         self.max_capacity = max_capacity
         self.server_ids = server_ids
-        self._is_plain = anchor is None and convention is None and not server_ids
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
         super().__init__(**kwargs)
 
@@ -96,7 +95,13 @@ class HiLoField(IdField, CounterField):
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
-        if self._is_plain and len(instances) == 1 and self.is_missing(instances[0]):
+        if (
+            self.anchor is None
+            and self.convention is None
+            and not self.server_ids
+            and len(instances) == 1
+            and self.is_missing(instances[0])
+        ):
             # The short way of most saves; nothing can fail before the number is taken.
             self.give(instances, [self._next_id(using)], using)
             return NOTHING
