@@ -29,10 +29,10 @@ Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
 
 # Gets the alias to work on. Returns the row as written and the server prefix, or None
 # where it wrote nothing and the row must be locked for the change.
-Shortcut = Callable[[str], tuple[HiLoDocument, str] | None]
+DirectWay = Callable[[str], tuple[HiLoDocument, str] | None]
 
 
-def no_shortcut(db: str) -> None:
+def no_direct_way(db: str) -> None:
     """Leave every change to the row's lock."""
 
 
@@ -50,17 +50,17 @@ def change_counter(
     using: str,
     change: Change,
     retry_for: float | None = None,
-    shortcut: Shortcut = no_shortcut,
+    direct: DirectWay = no_direct_way,
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A row that is missing is
     made first, with Max 0. ``retry_for`` is in seconds (``None``: the setting). A
-    ``shortcut`` is tried first; it does the same as ``change``, where it can.
+    ``direct`` is tried first; it does the same as ``change``, where it can.
     """
 
     def operate(db: str) -> tuple[HiLoDocument, str]:
-        changed = shortcut(db)
+        changed = direct(db)
         if changed is not None:
             return changed
         try:

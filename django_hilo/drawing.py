@@ -9,9 +9,10 @@ from django_hilo.blocks import Block
 from django_hilo.connections import schema_of
 from django_hilo.formats import Style
 from django_hilo.ledger import Ledger
-from django_hilo.pool import Counter, Share
+from django_hilo.pool import Counter
 from django_hilo.prefetching import prefetch
 from django_hilo.refills import announce, refill, reserve
+from django_hilo.stock import Share
 from django_hilo.targets import Target
 
 

@@ -21,9 +21,10 @@ from django_hilo.connections import in_schema, is_still_there
 from django_hilo.drawing import draw, draw_in_memory
 from django_hilo.identifiers import check_anchor
 from django_hilo.ids import ids_of, next_in_memory
-from django_hilo.pool import Counter, Held, Share
+from django_hilo.pool import Counter
 from django_hilo.ranges import HiLoKeyGenerator
 from django_hilo.shortcuts import known, learn
+from django_hilo.stock import Held, Share
 from django_hilo.streams import stream
 from django_hilo.targets import AnyTarget, resolve
 

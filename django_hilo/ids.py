@@ -12,7 +12,7 @@ from django_hilo.conf import settings
 from django_hilo.drawing import cut_in_memory
 from django_hilo.formats import Numbers, Style, TextStyle
 from django_hilo.identifiers import check_separator
-from django_hilo.pool import Share
+from django_hilo.stock import Share
 from django_hilo.targets import Target
 
 

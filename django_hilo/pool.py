@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from itertools import accumulate
 from typing import NamedTuple
 
 from django_hilo import blocks
-from django_hilo.blocks import Block
+from django_hilo.blocks import MAX_SIZE, Block
 from django_hilo.connections import DatabaseKey
 from django_hilo.formats import Style
-from django_hilo.ranges import Reservation, next_capacity
+from django_hilo.pace import Ahead, Pace
+from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Source
+from django_hilo.stock import Held, Share, Stock
 
 
 class CounterKey(NamedTuple):
@@ -29,90 +28,6 @@ class CounterKey(NamedTuple):
     database: DatabaseKey
     collection: str
     node_tag: str
-
-
-class Share(NamedTuple):
-    """Consecutive numbers, taken out of one reserved range."""
-
-    low: int
-    high: int
-    reservation: Reservation
-
-
-class Held:
-    """What is left of a reserved range."""
-
-    __slots__ = ("next", "reservation")
-
-    def __init__(self, reservation: Reservation) -> None:
-        self.reservation = reservation
-        self.next = reservation.range.low
-
-    @property
-    def left(self) -> int:
-        return self.reservation.range.high - self.next + 1
-
-    def would_give(self, numbers: Iterable[int]) -> bool:
-        """Whether one of the numbers is among what is left."""
-        high = self.reservation.range.high
-        return any(self.next <= number <= high for number in numbers)
-
-    def take(self, count: int) -> Share:
-        """Take the next ``count`` numbers, or as many as are left."""
-        low = self.next
-        self.next += min(count, self.left)
-        return Share(low, self.next - 1, self.reservation)
-
-
-def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
-    """Take ``count`` numbers out of the first ranges, or none where fewer are left."""
-    if ranges and ranges[0].left > count:
-        return [ranges[0].take(count)]
-    # All of them where they are too few only: there may be a range a number.
-    if not any(left >= count for left in accumulate(held.left for held in ranges)):
-        return None
-    shares = []
-    while count:
-        # None left, where a signal's handler raised before the range was removed.
-        if ranges[0].left:
-            share = ranges[0].take(count)
-            shares.append(share)
-            count -= share.high - share.low + 1
-        if not ranges[0].left:
-            ranges.popleft()
-    return shares
-
-
-_SMALLEST_BLOCK = 16
-
-
-class Ahead(NamedTuple):
-    """When the range after one is to be fetched."""
-
-    # Share of the one that is used then, over 0 and under 1.
-    share: float
-    # How long it took to fetch the one.
-    seconds: float
-
-
-class Pace:
-    """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
-
-    def __init__(self) -> None:
-        self._last_size = 0
-        self._last_at: float | None = None
-        self._took = 0.0
-
-    def next(self, first: int, least: int, most: int) -> int:
-        """Return the next size: ``first`` where there was none, else least to most."""
-        if self._last_at is None:
-            return first
-        seconds = time.monotonic() - self._last_at
-        return next_capacity(self._last_size, seconds, least, most, self._took)
-
-    def note(self, size: int, took: float = 0.0) -> None:
-        """Note that this size was fetched now, in some seconds if they matter."""
-        self._last_size, self._last_at, self._took = size, time.monotonic(), took
 
 
 class Counter:
@@ -134,10 +49,7 @@ class Counter:
         self.seen = 0
         # The highest explicit number: what a return must not make it forget.
         self._explicit = 0
-        self._ranges: deque[Held] = deque()
-        # Numbers of the first range, on their way out; it grows while nobody else asks.
-        self._block: Block | None = None
-        self._block_size = _SMALLEST_BLOCK // 2
+        self._stock = Stock()
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # Up to where the row's Max is known to be.
@@ -148,9 +60,8 @@ class Counter:
     def take(self, count: int) -> list[Share] | None:
         """Take ``count`` numbers, or none at all where fewer are left."""
         with self.lock:
-            self._recall()
-            shares = take_from(self._ranges, count)
-            self._note_due(self._left())
+            shares = self._stock.take(count)
+            self._note_due(self._stock.left)
             return shares
 
     def begin_refill(self, mine: Future[None]) -> Future[None] | None:
@@ -186,27 +97,19 @@ class Counter:
         The block that others take from already, where it is not the ``spent`` one.
         """
         with self.lock:
-            block = self._block
-            if block is not None and block is not spent and block.style == style:
-                return block
-            size = min(self._block_size * 2, blocks.MAX_SIZE)
-            self._recall()
-            if not self._ranges:
-                return None
-            held = self._ranges[0]
-            alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
-            left = self._left() - 1
-            if 0 <= self._due_at < left:
-                # So that the next one is cut, and this noticed, just then.
-                alike = min(alike, left - self._due_at)
-            share = held.take(min(size, alike))
-            self._block = Block(held.reservation, style, share.low, share.high)
-            self._block_size = size
-            self._note_due(left)
-            return self._block
-
-    def _left(self) -> int:
-        return sum(held.left for held in self._ranges)
+            block = self._stock.block(style, spent)
+            if block is None:
+                self._stock.recall()
+                # When its first id is taken, as it is at once.
+                left = self._stock.left - 1
+                until_due = (
+                    left - self._due_at if 0 <= self._due_at < left else MAX_SIZE
+                )
+                # So that the next block is cut, and it is noticed, just then.
+                block = self._stock.cut(style, until_due)
+                if block is not None:
+                    self._note_due(left)
+            return block
 
     def _note_due(self, left: int) -> None:
         self.is_due = self._due_at >= 0 and left <= self._due_at
@@ -214,19 +117,7 @@ class Counter:
     def recall(self) -> None:
         """Take back the numbers that wait to be given as ids of some style."""
         with self.lock:
-            self._recall()
-
-    def _recall(self) -> None:
-        block, self._block = self._block, None
-        if block is None:
-            return
-        left = block.end()
-        if left:
-            self._block_size = _SMALLEST_BLOCK // 2
-        held = self._ranges[0]
-        held.next -= left
-        if not held.left:
-            self._ranges.popleft()
+            self._stock.recall()
 
     def add(
         self,
@@ -243,9 +134,8 @@ class Counter:
             if ahead is not None:
                 size = sum(each.range.size for each in reservations)
                 self._due_at = int(size * (1 - ahead.share))
-            self._recall()
-            shares = take_from(self._ranges, count) if count else None
-            self._note_due(self._left())
+            shares = self._stock.take(count) if count else None
+            self._note_due(self._stock.left)
             return shares
 
     def promote(self, held: Held, capacity: int) -> None:
@@ -259,7 +149,7 @@ class Counter:
         self._stored = max(self._stored, high)
         self._reservations.note(capacity, took)
         if held.left and not held.would_give(self._explicit_since_refill):
-            self._ranges.append(held)
+            self._stock.put(held)
 
     def next_capacity(self, least: int, most: int) -> int:
         """Return the capacity of the range to reserve now."""
@@ -279,10 +169,7 @@ class Counter:
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that would give one of these numbers."""
         with self.lock:
-            self._recall()
-            self._ranges = deque(
-                held for held in self._ranges if not held.would_give(numbers)
-            )
+            self._stock.drop(numbers)
             if self.refill is not None:
                 self._explicit_since_refill.update(numbers)
 
@@ -304,10 +191,10 @@ class Counter:
     def drain(self) -> Held | None:
         """Give up all ranges; return the newest, which alone can go back."""
         with self.lock:
-            self._recall()
-            ranges, self._ranges = self._ranges, deque()
             newest = max(
-                ranges, key=lambda held: held.reservation.range.high, default=None
+                self._stock.drain(),
+                key=lambda held: held.reservation.range.high,
+                default=None,
             )
             if newest is not None:
                 # Max may fall as far at any moment: an explicit id over it that comes
@@ -318,8 +205,7 @@ class Counter:
     def forget(self) -> None:
         """Give up all ranges, for a counter that is another one now."""
         with self.lock:
-            self._recall()
-            self._ranges.clear()
+            self._stock.drain()
 
     def returned(self, high: int, last: int) -> None:
         """Note that the numbers over ``last`` went back."""

@@ -18,9 +18,11 @@ from django_hilo import reservation
 from django_hilo.conf import settings
 from django_hilo.connections import has_schemas, in_tests
 from django_hilo.exceptions import HiLoError, ReservationTimeout
-from django_hilo.pool import Ahead, Counter, Share
+from django_hilo.pace import Ahead
+from django_hilo.pool import Counter
 from django_hilo.ranges import Reservation
 from django_hilo.sources.foreign import ForeignCounter
+from django_hilo.stock import Share
 from django_hilo.targets import Target
 
 

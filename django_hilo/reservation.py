@@ -15,7 +15,7 @@ from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.connections import bind
-from django_hilo.counter import change_counter, new_ticket, no_shortcut
+from django_hilo.counter import change_counter, new_ticket, no_direct_way
 from django_hilo.direct import raise_max
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
@@ -122,7 +122,7 @@ def reserve_range(
         node_tag,
         using,
         take,
-        shortcut=take_at_once if column is None else no_shortcut,
+        direct=take_at_once if column is None else no_direct_way,
     )
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket)

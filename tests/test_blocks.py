@@ -22,8 +22,10 @@ from django_hilo.generator import (
 )
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import Ahead, Counter, CounterKey, Held
+from django_hilo.pace import Ahead
+from django_hilo.pool import Counter, CounterKey
 from django_hilo.ranges import Range, Reservation
+from django_hilo.stock import Held
 from tests.records.models import Order
 
 STYLE = TextStyle("orders", "/", True, 0)
@@ -268,7 +270,7 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
         thread.join()
     numbers = sorted(parse(id).number for mine in given for id in mine)
     assert len(numbers) == len(set(numbers))
-    newest = pool.current().counters()[0]._ranges[-1].reservation.range
+    newest = pool.current().counters()[0]._stock._ranges[-1].reservation.range
     assert return_ranges() == 1
     # A thread that waited may have found its numbers elsewhere: SQLite's writers queue.
     left = HiLoDocument.objects.get().max

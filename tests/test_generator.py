@@ -121,7 +121,7 @@ class TestCounts:
     def test_a_million_numbers_cost_at_most_30_reservations(self, monkeypatch):
         # On a busy machine the long ranges would last too long to be doubled.
         stopped = SimpleNamespace(monotonic=lambda: 0.0)
-        monkeypatch.setattr("django_hilo.pool.time", stopped)
+        monkeypatch.setattr("django_hilo.pace.time", stopped)
         seen = []
 
         def receive(reservation, **kwargs):
