@@ -16,11 +16,14 @@ _WATCHED = "hilo_watched"
 _DEFAULT = "hilo_default"
 
 
-def mark_fresh(instance: models.Model, name: str, value: object, using: str) -> None:
-    """Note that a field's value is new, for a row on ``using``."""
-    state = vars(instance._state)
-    fresh = {name: (value, using)}
-    state[_FRESH] = {**state[_FRESH], **fresh} if _FRESH in state else fresh
+def mark_fresh(
+    instances: Iterable[models.Model], name: str, values: Iterable[object], using: str
+) -> None:
+    """Note that a field's values are new, for rows on ``using``."""
+    for instance, value in zip(instances, values, strict=True):
+        state = vars(instance._state)
+        fresh = {name: (value, using)}
+        state[_FRESH] = {**state[_FRESH], **fresh} if _FRESH in state else fresh
 
 
 def fresh_on(instance: models.Model, name: str) -> str | None:
@@ -38,13 +41,21 @@ def is_fresh(instance: models.Model, name: str) -> bool:
     return fresh_on(instance, name) is not None
 
 
-def forget_fresh(instance: models.Model, name: str) -> None:
-    """Note that a row has the value now."""
-    state = vars(instance._state)
-    state.pop(_DEFAULT, None)
-    fresh = state.pop(_FRESH, {})
-    if len(fresh) > (name in fresh):
-        state[_FRESH] = {key: value for key, value in fresh.items() if key != name}
+def not_fresh_on(
+    instances: Iterable[models.Model], name: str, using: str
+) -> list[models.Model]:
+    """Return the instances whose values were not given for rows on ``using``."""
+    return [each for each in instances if fresh_on(each, name) != using]
+
+
+def forget_fresh(instances: Iterable[models.Model], name: str) -> None:
+    """Note that rows have the values now."""
+    for instance in instances:
+        state = vars(instance._state)
+        state.pop(_DEFAULT, None)
+        fresh = state.pop(_FRESH, None)
+        if fresh is not None and len(fresh) > (name in fresh):
+            state[_FRESH] = {key: fresh[key] for key in fresh if key != name}
 
 
 def leave_to_default(instance: models.Model) -> None:

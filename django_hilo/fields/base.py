@@ -123,13 +123,13 @@ class GivesIds(_Field):
         """Keep the ids that are taken now clear of explicit ids beside them."""
 
     def give(
-        self, instances: Iterable[models.Model], values: Sequence[Any], using: str
+        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
     ) -> None:
         """Set ids that were given for rows on ``using``, one an instance."""
-        name, is_key = self.attname, self.is_key
+        mark_fresh(instances, self.attname, values, using)
+        is_key = self.is_key
         for instance, value in zip(instances, values, strict=True):
-            setattr(instance, name, value)
-            mark_fresh(instance, name, value, using)
+            setattr(instance, self.attname, value)
             if is_key:
                 instance._state.adding = True  # a copy, by Django's pk = None
 
@@ -165,7 +165,7 @@ class IdField(GivesIds, _CharField):
         return super().formfield(**{"empty_value": None, **kwargs})
 
     def give(
-        self, instances: Iterable[models.Model], values: Sequence[Any], using: str
+        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
     ) -> None:
         longest = max(values, key=len)
         if self.max_length is not None and len(longest) > self.max_length:

@@ -16,7 +16,7 @@ from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_hilo_field
 from django_hilo.fields.conventions import apply_convention
 from django_hilo.fields.saving import NOTHING
-from django_hilo.freshness import forget_fresh, fresh_on
+from django_hilo.freshness import forget_fresh, fresh_on, not_fresh_on
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
 from django_hilo.targets import CounterField, resolve
 
@@ -120,7 +120,8 @@ class HiLoField(IdField, CounterField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = super().pre_save(model_instance, add)
-        if add and self._check_request(value):
+        if add and server_ids.is_request(value):
+            server_ids.check_request(value, self)
             raise HiLoError(
                 f"{value!r} asks for an id, which only a new object gets: by save(), "
                 f"or by the bulk_create() of a HiLoManager."
@@ -171,12 +172,15 @@ class HiLoField(IdField, CounterField):
         ids = generator.next_ids(wide, len(instances))
         self.give(instances, list(map(operator.add, ids, ends)), using)
 
-    def _ends(self, instances: Iterable[models.Model], digits: int) -> list[str]:
+    def _ends(self, instances: Sequence[models.Model], digits: int) -> list[str]:
         """Return the anchors, all of them before the first number is spent.
 
         Raises `HiLoError` for one that no number would leave enough room.
         """
-        ends = [self._end(instance) for instance in instances]
+        if self.anchor is None:
+            ends = [""] * len(instances)
+        else:
+            ends = [self._end(each) for each in instances]
         collection, longest = self.collection_name, max(ends, key=len)
         least = len(collection) + 1 + digits + len(longest)
         if self.convention is None and self.max_length and least > self.max_length:
@@ -225,19 +229,18 @@ class HiLoField(IdField, CounterField):
         if self.server_ids:
             untagged = [each.number for each in found if not each.node_tag]
             gapless_ids.keep_clear_of(self, untagged, using)
-        for instance in instances:
-            forget_fresh(instance, self.attname)
+        forget_fresh(instances, self.attname)
 
     def _explicit(
         self, instances: Iterable[models.Model], using: str
     ) -> list[DocumentId]:
         """Return the ids that are not ours but of the own counter."""
         found: list[DocumentId] = []
-        for instance in instances:
+        for instance in not_fresh_on(instances, self.attname, using):
             value = self._value(instance)
-            given_on = fresh_on(instance, self.attname)
-            if given_on == using or not isinstance(value, str) or not value:
+            if not isinstance(value, str) or not value:
                 continue
+            given_on = fresh_on(instance, self.attname)
             target = resolve(self, using)
             if given_on is None or resolve(self, given_on).using != target.using:
                 document_id = parse_or_none(value)

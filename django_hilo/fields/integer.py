@@ -175,8 +175,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
                 floors.observe(resolve(self, using), found, using)
             except TableMissing as error:
                 self._note_missing_tables(error)
-        for instance in instances:
-            forget_fresh(instance, self.attname)
+        forget_fresh(instances, self.attname)
 
     def _note_missing_tables(self, error: TableMissing) -> None:
         """Go on by the column's default; the counter starts over its numbers later."""

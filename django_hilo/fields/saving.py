@@ -92,7 +92,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
                 save_table(self, raw, cls, True, False, using, update_fields)
             finally:
                 unwatch(self)
-            forget_fresh(self, field.attname)
+            forget_fresh([self], field.attname)
             return False
         giving: Any = NOTHING
         if is_key:
