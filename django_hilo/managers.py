@@ -86,7 +86,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.using(shard_of(_anchor_text(id)))
 
     def create(self, **kwargs: Any) -> Model:
-        if not is_sharded(self.model):
+        if not (is_sharded(self.model) and isinstance(self._write_alias(), Unplaced)):
             return super().create(**kwargs)
         created = self.model(**kwargs)
         created.save(force_insert=True)

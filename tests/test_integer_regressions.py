@@ -128,7 +128,7 @@ class TestSteps:
         assert all(number % 2 for number in numbers)
         assert len(set(numbers)) == 5000
         held = pool.current().counters("default")[0]
-        assert len(held._ranges) <= 1024
+        assert len(held._stock._ranges) <= 1024
 
 
 def test_taking_looks_no_further_than_it_needs():
