@@ -30,7 +30,6 @@ WRITERS = 2 if CHOSEN == "sqlite" else 4
 ROUNDS, ROWS = 4, 10
 # No writer gets so far while the command looks at the rows.
 JUMP = 100_000_000
-# An upper bound only: a round takes as long as a look into the table.
 
 RAISING = """
 import sys, time

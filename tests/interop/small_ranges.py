@@ -8,7 +8,4 @@ from tests.settings import *  # noqa: F403
 from tests.settings import HILO as _HILO
 
 _CAPACITY = int(os.environ["HILO_TEST_CAPACITY"])
-HILO = {
-    **_HILO,
-    **{"CAPACITY": _CAPACITY, "MAX_CAPACITY": _CAPACITY},
-}
+HILO = {**_HILO, "CAPACITY": _CAPACITY, "MAX_CAPACITY": _CAPACITY}

@@ -9,8 +9,8 @@ CONNECT_TIMEOUT = 2
 READ_TIMEOUT = 6
 
 # The nodes are set to some 3 s (see node.py); a busy machine takes longer, and may let
-# the caller wait as well. Who hangs, hangs for ever.
-EVICTION = 90.0
+# the caller wait as well.
+EVICTION = 30.0
 # What a call for an id may last on a node that nothing happened to ...
 LONGEST_ELSEWHERE = LOCK_TIMEOUT + EVICTION
 # ... and anywhere: the last try may begin when RETRY_FOR is nearly over.

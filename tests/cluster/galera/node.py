@@ -49,6 +49,8 @@ default_storage_engine=InnoDB
 innodb_autoinc_lock_mode=2
 # A killed process loses nothing so; a power cut would cost up to a second.
 innodb_flush_log_at_trx_commit=2
+# So that a wait for a lock ends by a limit of the caller's, or not at all.
+innodb_lock_wait_timeout=3600
 innodb_buffer_pool_size=64M
 innodb_log_file_size=32M
 performance_schema=OFF
