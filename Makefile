@@ -13,6 +13,8 @@ TESTS :=
 SECONDS_EACH :=
 # Seconds under load of each part of `make cluster`; empty: enough for a first look.
 HILO_CLUSTER_SECONDS :=
+# Which measurements `make bench` takes; empty: all.
+MEASURE :=
 # Set it to renew the pictures of the documentation.
 SCREENSHOTS :=
 
@@ -68,9 +70,14 @@ tests/interop/node_modules: tests/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/test ## Measure ids over HTTP, and explain look-ups among a million rows.
-	$(BIN)/python -m benchmarks.next_id_over_http
-	$(BIN)/python -m benchmarks.explain_lookups
+bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/benchmarks.md (MEASURE="saves graph": only print these).
+	$(if $(MEASURE),,$(BIN)/python -m benchmarks.next_id_over_http --rounds 15)
+	$(if $(MEASURE),,$(BIN)/python -m benchmarks.explain_lookups --seconds 5)
+	$(BIN)/python -m benchmarks $(MEASURE)
+
+.PHONY: bench-guard
+bench-guard: $(VENV)/bench ## Fail where counts or sizes are over their floors, or times far over.
+	$(BIN)/python -m benchmarks.guard
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.

@@ -151,7 +151,7 @@ def fill(connection: Any) -> None:
         order, invoice = (concatenated(text) for text in (order, invoice))
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO billing_invoice (id, order_id) SELECT {invoice}, {order} "  # noqa: S608 - our own
+            f"INSERT INTO billing_invoice (id, order_id) SELECT {invoice}, {order} "
             f"FROM (SELECT {number} AS n FROM {' CROSS JOIN '.join(places)}) AS numbers"
         )
 

@@ -62,6 +62,11 @@ def schema_of(connection: BaseDatabaseWrapper) -> str | None:
     return getattr(connection, "schema_name", None)
 
 
+def has_schemas(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a connection may be to one schema now and to another later."""
+    return "schema_name" in vars(connection) or hasattr(connection, "set_schema")
+
+
 def is_still_there(database: DatabaseKey) -> bool:
     """Whether an alias stands for this database, in whatever schema it is now."""
     return database_key(database.alias).without_schema == database.without_schema
@@ -118,11 +123,26 @@ def _autocommit(connection: BaseDatabaseWrapper) -> bool:
     return connection.autocommit
 
 
+_OWN_ONLY = "hilo_own_only"
+
+
+@contextmanager
+def use_own(alias: str) -> Iterator[None]:
+    """Let counters run on the process's own connection, whatever they could use."""
+    known = vars(connections[alias])
+    known[_OWN_ONLY] = True
+    try:
+        yield
+    finally:
+        del known[_OWN_ONLY]
+
+
 def _needs_own(connection: BaseDatabaseWrapper) -> bool:
     # MariaDB's lock timeout is a variable of the session, not of the transaction. And a
     # wait for a standby that is cancelled costs the connection.
     return (
         connection.vendor == "mysql"
+        or _OWN_ONLY in vars(connection)
         or waits(connection)
         or connection.in_atomic_block
         or not _autocommit(connection)

@@ -27,6 +27,14 @@ logger = logging.getLogger("django_hilo")
 # or None to remove the row.
 Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
 
+# Gets the alias to work on. Returns the row as written and the server prefix, or None
+# where it wrote nothing and the row must be locked for the change.
+DirectWay = Callable[[str], tuple[HiLoDocument, str] | None]
+
+
+def no_direct_way(db: str) -> None:
+    """Leave every change to the row's lock."""
+
 
 def new_ticket(issuer: str = "") -> str:
     """Return a random mark of 32 characters, which names its issuer if there is one.
@@ -42,14 +50,19 @@ def change_counter(
     using: str,
     change: Change,
     retry_for: float | None = None,
+    direct: DirectWay = no_direct_way,
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A row that is missing is
-    made first, with Max 0. ``retry_for`` is in seconds (``None``: the setting).
+    made first, with Max 0. ``retry_for`` is in seconds (``None``: the setting). A
+    ``direct`` is tried first; it does the same as ``change``, where it can.
     """
 
     def operate(db: str) -> tuple[HiLoDocument, str]:
+        changed = direct(db)
+        if changed is not None:
+            return changed
         try:
             return _change_locked(db, using, collection, node_tag, change)
         except HiLoDocument.DoesNotExist:

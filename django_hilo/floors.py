@@ -16,7 +16,8 @@ from django_hilo import pool
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 from django_hilo.ledger import Ledger
-from django_hilo.pool import Counter, Pace
+from django_hilo.pace import Pace
+from django_hilo.pool import Counter
 from django_hilo.targets import Target
 
 logger = logging.getLogger("django_hilo")

@@ -16,28 +16,46 @@ _WATCHED = "hilo_watched"
 _DEFAULT = "hilo_default"
 
 
-def _fresh(instance: models.Model) -> dict[str, tuple[object, str]]:
-    fresh: dict[str, tuple[object, str]] = vars(instance._state).get(_FRESH, {})
-    return fresh
+def mark_fresh(
+    instances: Iterable[models.Model], name: str, values: Iterable[object], using: str
+) -> None:
+    """Note that a field's values are new, for rows on ``using``."""
+    for instance, value in zip(instances, values, strict=True):
+        state = vars(instance._state)
+        fresh = {name: (value, using)}
+        state[_FRESH] = {**state[_FRESH], **fresh} if _FRESH in state else fresh
 
 
-def mark_fresh(instance: models.Model, name: str, value: object, home: str) -> None:
-    """Note that a field's value is new, from the counter on the database ``home``."""
-    vars(instance._state)[_FRESH] = {**_fresh(instance), name: (value, home)}
-
-
-def is_fresh(instance: models.Model, name: str, home: str | None = None) -> bool:
-    """Whether a field's value is new, and from ``home`` where that is given."""
-    value, came_from = _fresh(instance).get(name, (None, None))
+def fresh_on(instance: models.Model, name: str) -> str | None:
+    """Return for which alias a field's value was given, None where it is not new."""
+    fresh = vars(instance._state).get(_FRESH)
+    if not fresh:
+        return None
+    value, using = fresh.get(name, (None, None))
     unchanged = value is not None and instance.__dict__.get(name) == value
-    return unchanged and home in (None, came_from)
+    return using if unchanged else None
 
 
-def forget_fresh(instance: models.Model, name: str) -> None:
-    """Note that a row has the value now."""
-    vars(instance._state).pop(_DEFAULT, None)
-    kept = {key: value for key, value in _fresh(instance).items() if key != name}
-    vars(instance._state)[_FRESH] = kept
+def is_fresh(instance: models.Model, name: str) -> bool:
+    """Whether a field's value is new."""
+    return fresh_on(instance, name) is not None
+
+
+def not_fresh_on(
+    instances: Iterable[models.Model], name: str, using: str
+) -> list[models.Model]:
+    """Return the instances whose values were not given for rows on ``using``."""
+    return [each for each in instances if fresh_on(each, name) != using]
+
+
+def forget_fresh(instances: Iterable[models.Model], name: str) -> None:
+    """Note that rows have the values now."""
+    for instance in instances:
+        state = vars(instance._state)
+        state.pop(_DEFAULT, None)
+        fresh = state.pop(_FRESH, None)
+        if fresh is not None and len(fresh) > (name in fresh):
+            state[_FRESH] = {key: fresh[key] for key in fresh if key != name}
 
 
 def leave_to_default(instance: models.Model) -> None:
@@ -50,9 +68,19 @@ def is_from_default(instance: models.Model) -> bool:
     return _DEFAULT in vars(instance._state)
 
 
+def watch(instance: models.Model) -> None:
+    """Note that whoever saves the instance looks after its explicit ids."""
+    vars(instance._state)[_WATCHED] = True
+
+
+def unwatch(instance: models.Model) -> None:
+    """Note that nobody does."""
+    vars(instance._state).pop(_WATCHED, None)
+
+
 @contextmanager
 def watched(instances: Iterable[models.Model]) -> Iterator[None]:
-    """Note that whoever saves the instances looks after their explicit ids."""
+    """Watch the instances in the block."""
     states = [vars(instance._state) for instance in instances]
     for state in states:
         state[_WATCHED] = True

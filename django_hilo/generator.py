@@ -8,28 +8,25 @@ must keep them apart from those of other collections.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import wait
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import Error, connections
 
-from django_hilo import pool, reservation
+from django_hilo import pool
 from django_hilo.conf import settings
-from django_hilo.connections import in_schema, is_still_there, schema_of
-from django_hilo.exceptions import HiLoError, ReservationTimeout
-from django_hilo.identifiers import check_anchor, check_separator, id_end, id_start
-from django_hilo.ledger import Ledger
-from django_hilo.pool import Counter, Held, Share
-from django_hilo.ranges import HiLoKeyGenerator, Reservation
-from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.targets import AnyTarget, Target, resolve
+from django_hilo.connections import in_schema, is_still_there
+from django_hilo.drawing import draw, draw_in_memory
+from django_hilo.identifiers import check_anchor
+from django_hilo.ids import ids_of, next_in_memory
+from django_hilo.pool import Counter
+from django_hilo.ranges import HiLoKeyGenerator
+from django_hilo.shortcuts import known, learn
+from django_hilo.stock import Held, Share
+from django_hilo.streams import stream
+from django_hilo.targets import AnyTarget, resolve
 
 logger = logging.getLogger("django_hilo")
 
@@ -40,14 +37,13 @@ def next_number(target: AnyTarget, using: str | None = None) -> int:
     ``using`` is the database of the rows (``None``: the routers' choice). Raises
     LookupError for an unknown target, and what `reserve` raises when a range is needed.
     """
-    return _shares(resolve(target, using), 1)[0].low
+    return draw(resolve(target, using), 1)[0].low
 
 
 def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
     """Return the next ``n`` numbers, for one reservation at most; n >= 1."""
     _check_count(n)
-    shares = _shares(resolve(target, using), n)
-    return list(chain.from_iterable(_numbers(share) for share in shares))
+    return _numbers(draw(resolve(target, using), n))
 
 
 def next_id(
@@ -58,18 +54,35 @@ def next_id(
     Of an integer field or a source it is the number itself: typed code calls
     `next_number`.
     """
+    if anchor is None:
+        try:
+            shortcuts = known.unnamed if using is None else known.named[using]
+            ids, connection, databases, alias, name, host, port = shortcuts[target]
+            database = databases[alias]
+            if (
+                database["NAME"] is name
+                and database["HOST"] is host
+                and database["PORT"] is port
+                and "schema_name" not in connection
+            ):
+                return next(ids)  # type: ignore[no-any-return]
+        except (KeyError, TypeError, StopIteration):
+            pass  # unknown, unhashable, or the last one
     resolved = resolve(target, using)
     end = _anchored(anchor)
-    id: str = _ended(_ids(resolved, _shares(resolved, 1)[0])[0], end)
-    return id
+    found = next_in_memory(resolved)
+    if found is None:
+        return _ended(ids_of(resolved, draw(resolved, 1))[0], end)
+    id, block = found
+    learn(target, using, resolved, block)
+    return _ended(id, end)
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, for one reservation at most; n >= 1."""
     _check_count(n)
     resolved = resolve(target, using)
-    shares = _shares(resolved, n)
-    return list(chain.from_iterable(_ids(resolved, share) for share in shares))
+    return ids_of(resolved, draw(resolved, n))
 
 
 def next_numbered_ids(
@@ -78,17 +91,20 @@ def next_numbered_ids(
     """Return the next ``n`` ids, each after its number; as `next_ids`."""
     _check_count(n)
     resolved = resolve(target, using)
-    return [
-        pair
-        for share in _shares(resolved, n)
-        for pair in zip(_numbers(share), _ids(resolved, share), strict=True)
-    ]
+    shares = draw(resolved, n)
+    return list(zip(_numbers(shares), ids_of(resolved, shares), strict=True))
 
 
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
-    """Return an endless iterator of ids, safe among threads."""
+    """Return an endless iterator of ids, safe among threads.
+
+    An `Exception` is raised once, and the next call goes on; what interrupts a program
+    (KeyboardInterrupt, a worker's time limit) may end it: make another. Which database
+    and schema it is, is looked at once for up to 1,000 ids: who switches schemas by
+    ``connection.schema_name`` does so before the first one.
+    """
     resolve(target, using)
-    return iter(lambda: next_id(target, using), None)
+    return stream(target, using)
 
 
 def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerator:
@@ -102,7 +118,7 @@ def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerat
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number; leaves the event loop only when a range is needed."""
-    shares = _shares_in_memory(resolve(target, using), 1)
+    shares = draw_in_memory(resolve(target, using), 1)
     if shares:
         return shares[0].low
     return await sync_to_async(next_number)(target, using)
@@ -113,9 +129,9 @@ async def anext_numbers(
 ) -> list[int]:
     """Return the next ``n`` numbers, as `next_numbers`."""
     _check_count(n)
-    shares = _shares_in_memory(resolve(target, using), n)
+    shares = draw_in_memory(resolve(target, using), n)
     if shares:
-        return list(chain.from_iterable(_numbers(share) for share in shares))
+        return _numbers(shares)
     return await sync_to_async(next_numbers)(target, n, using)
 
 
@@ -125,10 +141,9 @@ async def anext_id(
     """Return the next id; leaves the event loop only when a range is needed."""
     resolved = resolve(target, using)
     end = _anchored(anchor)
-    shares = _shares_in_memory(resolved, 1)
+    shares = draw_in_memory(resolved, 1)
     if shares:
-        id: str = _ended(_ids(resolved, shares[0])[0], end)
-        return id
+        return _ended(ids_of(resolved, shares)[0], end)
     return await sync_to_async(next_id)(target, using, anchor=anchor)
 
 
@@ -136,9 +151,9 @@ async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list
     """Return the next ``n`` ids, as `next_ids`."""
     _check_count(n)
     resolved = resolve(target, using)
-    shares = _shares_in_memory(resolved, n)
+    shares = draw_in_memory(resolved, n)
     if shares:
-        return list(chain.from_iterable(_ids(resolved, share) for share in shares))
+        return ids_of(resolved, shares)
     return await sync_to_async(next_ids)(target, n, using)
 
 
@@ -157,6 +172,9 @@ def return_ranges(using: str | None = None) -> int:
     returned = 0
     failed = set()
     for counter in pool.current().counters(using):
+        if counter.ahead is not None:
+            # What is on its way would be a gap.
+            wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
         held = counter.drain()
         database = counter.key.database
         is_away = database.without_schema in failed
@@ -181,133 +199,18 @@ def _check_count(n: int) -> None:
         raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
 
 
-def _numbers(share: Share) -> range:
-    return range(share.low, share.high + 1)
+def _numbers(shares: Iterable[Share]) -> list[int]:
+    return [number for share in shares for number in range(share.low, share.high + 1)]
 
 
 def _anchored(anchor: str | None) -> str:
     return "" if anchor is None else f"${check_anchor(anchor)}"
 
 
-def _ended(id: Any, end: str) -> Any:
+def _ended(id: Any, end: str) -> str:
     if end and not isinstance(id, str):
         raise ValueError(f"The id {id} is a number, which takes no anchor.")
-    return id + end if end else id
-
-
-def _ids(target: Target, share: Share) -> list[Any]:
-    if target.is_integer:
-        return list(_numbers(share))
-    source = share.reservation
-    separator = check_separator(settings.SEPARATOR)
-    start = id_start(target.collection, separator, source.server_prefix)
-    end = id_end(source.node_tag if settings.SHOW_NODE_TAG else "")
-    if target.width:
-        width = target.width
-        return [f"{start}{number:0{width}}{end}" for number in _numbers(share)]
-    return [f"{start}{number}{end}" for number in _numbers(share)]
-
-
-def _shares(target: Target, count: int) -> list[Share]:
-    counter = pool.current().counter(target.key)
-    while True:
-        shares = counter.take(count)
-        if shares is None and target.source.is_bound(target.using):
-            shares = _bound_shares(target, counter, count)
-        if shares is None:
-            shares = _refill(target, counter, count)
-        if shares is not None:
-            return shares
-
-
-def _shares_in_memory(target: Target, count: int) -> list[Share] | None:
-    # The tenant's schema is known to the connection of the thread that runs sync code.
-    if schema_of(connections[target.using]) is not None:
-        return None
-    return pool.current().counter(target.key).take(count)
-
-
-def _bound_shares(target: Target, counter: Counter, count: int) -> list[Share]:
-    ledger = Ledger.of(connections[target.using])
-    shares = ledger.take(counter, count)
-    while shares is None:
-        capacity = ledger.next_capacity(counter, *target.capacities, count)
-        reserved = _reserve(target, counter, max(capacity, count), count)
-        shares = ledger.add(counter, reserved, capacity, count)
-        _announce(target, reserved)
-    return shares
-
-
-def _refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
-    """Reserve a range and take from it, or wait for the thread that is doing so."""
-    _hold_connection(target.using)
-    mine: Future[None] = Future()
-    with counter.lock:
-        waiting_for = counter.refill
-        if waiting_for is None:
-            counter.refill = mine
-    if waiting_for is not None:
-        _wait(target, waiting_for)
-        return None
-    try:
-        capacity = counter.next_capacity(*target.capacities)
-        reserved = _reserve(target, counter, max(capacity, count), count)
-        shares = counter.add(reserved, capacity, count)
-    except BaseException as error:
-        counter.refill = None
-        mine.set_exception(error)
-        raise
-    counter.refill = None
-    mine.set_result(None)
-    _announce(target, reserved)
-    return shares
-
-
-def _hold_connection(using: str) -> None:
-    """Take the thread's connection out of Django's pool before others wait for it.
-
-    A thread that waits in a transaction may hold the pool's last.
-    """
-    connection = connections[using]
-    if connection.settings_dict["OPTIONS"].get("pool"):
-        with suppress(Error):  # the reservation tells, and tries again
-            connection.ensure_connection()
-
-
-def _wait(target: Target, refill: Future[None]) -> None:
-    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    try:
-        refill.result(timeout=longest)
-    except FutureTimeout:
-        raise ReservationTimeout(
-            f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s; look at what its database waits for."
-        ) from None
-    except HiLoError as error:
-        # Shared, so that threads in a queue do not wait for the same lock in turn.
-        raise type(error)(str(error)) from error
-    except BaseException:  # noqa: BLE001, S110 - the other thread's own; try here
-        pass
-
-
-def _reserve(
-    target: Target, counter: Counter, size: int, needed: int
-) -> list[Reservation]:
-    source, above = target.source, counter.seen
-    is_first = counter.source is None or source.is_bound(target.using)
-    if is_first and not source.looks_at_rows(target.using):
-        above = max(above, source.row_floor(target.using))
-    reserved = source.reserve(target.using, size, needed=needed, above=above)
-    counter.source = source
-    if isinstance(source, ForeignCounter) and target.collection:
-        # For receivers of `range_reserved`, who know of collections.
-        return [replace(each, collection=target.collection) for each in reserved]
-    return reserved
-
-
-def _announce(target: Target, reserved: list[Reservation]) -> None:
-    for each in reserved:
-        reservation.announce(each, target.using)
+    return id + end if end else id  # type: ignore[no-any-return] # int, as next_id says
 
 
 def _return(counter: Counter, held: Held) -> bool:

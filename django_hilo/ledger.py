@@ -14,8 +14,10 @@ from weakref import WeakKeyDictionary
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo import pool
-from django_hilo.pool import Counter, CounterKey, Held, Pace, Share, take_from
+from django_hilo.pace import Pace
+from django_hilo.pool import Counter, CounterKey
 from django_hilo.ranges import Reservation
+from django_hilo.stock import Held, Share, take_from
 from django_hilo.transactions import Bond, Watch
 
 

@@ -13,9 +13,10 @@ from django_hilo.fields import HiLoField
 from django_hilo.fields.base import GivesIds
 from django_hilo.fields.bucket import with_buckets
 from django_hilo.freshness import watched
+from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
-from django_hilo.sharding.placement import known, place, split, together
+from django_hilo.sharding.placement import is_sharded, known, place, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import CounterField, Unplaced, field_of
 
@@ -85,7 +86,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.using(shard_of(_anchor_text(id)))
 
     def create(self, **kwargs: Any) -> Model:
-        if not isinstance(self._write_alias(), Unplaced):
+        if not (is_sharded(self.model) and isinstance(self._write_alias(), Unplaced)):
             return super().create(**kwargs)
         created = self.model(**kwargs)
         created.save(force_insert=True)
@@ -129,13 +130,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
                     stack.enter_context(field.conflicting(objects, using))
-                field.check_explicit(objects, using)
-                field.expect_explicit(objects, using)
+                explicit = [each for each in objects if not field.is_missing(each)]
+                field.check_explicit(explicit, using)
+                field.expect_explicit(explicit, using)
                 stack.enter_context(field.inserting(objects, using))
-            for instance in objects:
-                pass_keys_down(instance, self.model)
+            if self.model._meta.parents:
+                for instance in objects:
+                    pass_keys_down(instance, self.model)
             stack.enter_context(watched(objects))
-            groups = split(objects, using) or {using: objects}
+            groups = {using: objects}
+            if is_sharded(self.model):
+                groups = split(objects, using) or groups
             if len(groups) > 1:
                 stack.enter_context(together(groups))
             for alias, group in groups.items():
@@ -173,9 +178,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
     @property
     def db(self) -> str:
         """The database of the query; raises `ShardError` where it is not known."""
-        if self.query.is_empty():
-            return super().db
-        return known(self.query, super().db)
+        using = super().db
+        if not isinstance(using, Unplaced) or self.query.is_empty():
+            return using
+        return known(self.query, using)
 
     def _placed_by(self, lookups: dict[str, Any]) -> Self:
         if not isinstance(self._write_alias(), Unplaced):
@@ -195,6 +201,30 @@ class HiLoManager(_Manager[Model]):
 
     # So that bulk_create() in data migrations takes ids on the right database too.
     use_in_migrations = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        manager: Any = cls
+        queryset = manager._queryset_class
+        is_plain = (
+            manager.get_queryset is HiLoManager.get_queryset
+            and queryset.next_id is HiLoQuerySet.next_id
+            and queryset._write_alias is HiLoQuerySet._write_alias
+        )
+        if not is_plain and manager.next_id is HiLoManager.next_id:
+            manager.next_id = _next_id_of_queryset
+
+    def next_id(self, anchor: str | models.Model | None = None) -> str:
+        """Return the next id of the model; ``anchor`` is an id, an object or a text."""
+        manager: Any = self
+        if anchor is not None or manager._db or manager._hints:
+            return _next_id_of_queryset(manager, anchor)
+        return next_id(manager.model)
+
+
+def _next_id_of_queryset(manager: Any, anchor: str | models.Model | None = None) -> str:
+    id: str = manager.get_queryset().next_id(anchor)
+    return id
 
 
 def _id_fields(model: type[models.Model]) -> list[GivesIds]:

@@ -49,6 +49,7 @@ _SUFFIXES = (
 )
 
 
+@cache
 def default_collection(class_name: str) -> str:
     """Return the collection of a class: ``Order`` orders, ``OrderLine`` OrderLines.
 

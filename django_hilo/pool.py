@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from itertools import accumulate
 from typing import NamedTuple
 
+from django_hilo import blocks
+from django_hilo.blocks import MAX_SIZE, Block
 from django_hilo.connections import DatabaseKey
-from django_hilo.ranges import Reservation, next_capacity
+from django_hilo.formats import Style
+from django_hilo.pace import Ahead, Pace
+from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Source
+from django_hilo.stock import Held, Share, Stock
 
 
 class CounterKey(NamedTuple):
@@ -26,75 +28,6 @@ class CounterKey(NamedTuple):
     database: DatabaseKey
     collection: str
     node_tag: str
-
-
-class Share(NamedTuple):
-    """Consecutive numbers, taken out of one reserved range."""
-
-    low: int
-    high: int
-    reservation: Reservation
-
-
-class Held:
-    """What is left of a reserved range."""
-
-    __slots__ = ("next", "reservation")
-
-    def __init__(self, reservation: Reservation) -> None:
-        self.reservation = reservation
-        self.next = reservation.range.low
-
-    @property
-    def left(self) -> int:
-        return self.reservation.range.high - self.next + 1
-
-    def would_give(self, numbers: Iterable[int]) -> bool:
-        """Whether one of the numbers is among what is left."""
-        high = self.reservation.range.high
-        return any(self.next <= number <= high for number in numbers)
-
-    def take(self, count: int) -> Share:
-        """Take the next ``count`` numbers, or as many as are left."""
-        low = self.next
-        self.next += min(count, self.left)
-        return Share(low, self.next - 1, self.reservation)
-
-
-def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
-    """Take ``count`` numbers out of the first ranges, or none where fewer are left."""
-    if ranges and ranges[0].left > count:
-        return [ranges[0].take(count)]
-    # All of them where they are too few only: there may be a range a number.
-    if not any(left >= count for left in accumulate(held.left for held in ranges)):
-        return None
-    shares = []
-    while count:
-        share = ranges[0].take(count)
-        shares.append(share)
-        count -= share.high - share.low + 1
-        if not ranges[0].left:
-            ranges.popleft()
-    return shares
-
-
-class Pace:
-    """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
-
-    def __init__(self) -> None:
-        self._last_size = 0
-        self._last_at: float | None = None
-
-    def next(self, first: int, least: int, most: int) -> int:
-        """Return the next size: ``first`` where there was none, else least to most."""
-        if self._last_at is None:
-            return first
-        seconds = time.monotonic() - self._last_at
-        return next_capacity(self._last_size, seconds, least, most)
-
-    def note(self, size: int) -> None:
-        """Note that this size was fetched now."""
-        self._last_size, self._last_at = size, time.monotonic()
 
 
 class Counter:
@@ -106,11 +39,17 @@ class Counter:
         self.source: Source | None = None
         self.lock = threading.Lock()
         self.refill: Future[None] | None = None
+        # The newest refill that nobody waited for when it began.
+        self.ahead: Future[None] | None = None
+        # Whether the next range is to be fetched now, and how many numbers are left
+        # then; -1: when none are.
+        self.is_due = False
+        self._due_at = -1
         # The highest number known to exist or to be reserved; no range starts under it.
         self.seen = 0
         # The highest explicit number: what a return must not make it forget.
         self._explicit = 0
-        self._ranges: deque[Held] = deque()
+        self._stock = Stock()
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # Up to where the row's Max is known to be.
@@ -121,30 +60,96 @@ class Counter:
     def take(self, count: int) -> list[Share] | None:
         """Take ``count`` numbers, or none at all where fewer are left."""
         with self.lock:
-            return take_from(self._ranges, count)
+            shares = self._stock.take(count)
+            self._note_due(self._stock.left)
+            return shares
+
+    def begin_refill(self, mine: Future[None]) -> Future[None] | None:
+        """Let others wait for this future; return that of a thread that came first."""
+        with self.lock:
+            if self.refill is None:
+                self.refill = mine
+                return None
+            return self.refill
+
+    def end_refill(
+        self, mine: Future[None], error: BaseException | None = None
+    ) -> None:
+        """Let nobody wait for this future any more, whoever ended it already."""
+        with self.lock:
+            if self.refill is mine:
+                self.refill = None
+            if not mine.done():
+                mine.set_exception(error) if error else mine.set_result(None)
+
+    def begin_ahead(self, mine: Future[None]) -> bool:
+        """Let others wait for this future, if the next range is to be fetched now."""
+        with self.lock:
+            if not self.is_due or self.refill is not None:
+                return False
+            self.refill = self.ahead = mine
+            self.is_due, self._due_at = False, -1
+            return True
+
+    def cut(self, style: Style, spent: Block | None = None) -> Block | None:
+        """Return a block of ids of the next numbers, None where no numbers are left.
+
+        The block that others take from already, where it is not the ``spent`` one.
+        """
+        with self.lock:
+            block = self._stock.block(style, spent)
+            if block is None:
+                self._stock.recall()
+                # When its first id is taken, as it is at once.
+                left = self._stock.left - 1
+                until_due = (
+                    left - self._due_at if 0 <= self._due_at < left else MAX_SIZE
+                )
+                # So that the next block is cut, and it is noticed, just then.
+                block = self._stock.cut(style, until_due)
+                if block is not None:
+                    self._note_due(left)
+            return block
+
+    def _note_due(self, left: int) -> None:
+        self.is_due = self._due_at >= 0 and left <= self._due_at
+
+    def recall(self) -> None:
+        """Take back the numbers that wait to be given as ids of some style."""
+        with self.lock:
+            self._stock.recall()
 
     def add(
-        self, reservations: Sequence[Reservation], capacity: int, count: int
+        self,
+        reservations: Sequence[Reservation],
+        capacity: int,
+        count: int,
+        ahead: Ahead | None = None,
     ) -> list[Share] | None:
-        """Add committed ranges and take ``count`` numbers before others do."""
+        """Add committed ranges and take ``count`` numbers, if any, before others do."""
         with self.lock:
             for reservation in reservations:
-                self._hold(Held(reservation), capacity)
+                self._hold(Held(reservation), capacity, ahead.seconds if ahead else 0.0)
             self._explicit_since_refill.clear()
-            return take_from(self._ranges, count)
+            if ahead is not None:
+                size = sum(each.range.size for each in reservations)
+                self._due_at = int(size * (1 - ahead.share))
+            shares = self._stock.take(count) if count else None
+            self._note_due(self._stock.left)
+            return shares
 
     def promote(self, held: Held, capacity: int) -> None:
         """Add what a transaction that has committed left of its range."""
         with self.lock:
             self._hold(held, capacity)
 
-    def _hold(self, held: Held, capacity: int) -> None:
+    def _hold(self, held: Held, capacity: int, took: float = 0.0) -> None:
         high = held.reservation.range.high
         self.seen = max(self.seen, high)
         self._stored = max(self._stored, high)
-        self._reservations.note(capacity)
+        self._reservations.note(capacity, took)
         if held.left and not held.would_give(self._explicit_since_refill):
-            self._ranges.append(held)
+            self._stock.put(held)
 
     def next_capacity(self, least: int, most: int) -> int:
         """Return the capacity of the range to reserve now."""
@@ -164,9 +169,7 @@ class Counter:
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that would give one of these numbers."""
         with self.lock:
-            self._ranges = deque(
-                held for held in self._ranges if not held.would_give(numbers)
-            )
+            self._stock.drop(numbers)
             if self.refill is not None:
                 self._explicit_since_refill.update(numbers)
 
@@ -188,15 +191,21 @@ class Counter:
     def drain(self) -> Held | None:
         """Give up all ranges; return the newest, which alone can go back."""
         with self.lock:
-            ranges, self._ranges = self._ranges, deque()
             newest = max(
-                ranges, key=lambda held: held.reservation.range.high, default=None
+                self._stock.drain(),
+                key=lambda held: held.reservation.range.high,
+                default=None,
             )
             if newest is not None:
                 # Max may fall as far at any moment: an explicit id over it that comes
                 # meanwhile needs a floor.
                 self._stored = min(self._stored, newest.next - 1)
             return newest
+
+    def forget(self) -> None:
+        """Give up all ranges, for a counter that is another one now."""
+        with self.lock:
+            self._stock.drain()
 
     def returned(self, high: int, last: int) -> None:
         """Note that the numbers over ``last`` went back."""
@@ -238,16 +247,19 @@ class Pool:
     def forget_counter(self, key: CounterKey) -> None:
         """Drop all that is known of one counter."""
         with self._lock:
-            self._counters.pop(key, None)
+            counter = self._counters.pop(key, None)
+        if counter is not None:
+            counter.forget()
 
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""
-        with self._lock:
-            self._counters = {
-                key: counter
-                for key, counter in self._counters.items()
-                if key.database.alias != using
-            }
+        for counter in self.counters(using):
+            self.forget_counter(counter.key)
+
+    def recall(self) -> None:
+        """Make all ids anew that are formatted but not given yet."""
+        for counter in self.counters():
+            counter.recall()
 
 
 _pool = Pool()
@@ -263,4 +275,5 @@ def current() -> Pool:
 def after_fork_in_child() -> None:
     """Start with nothing of the parent's: no range, no lock."""
     global _pool
+    blocks.after_fork_in_child()
     _pool = Pool()

@@ -15,7 +15,8 @@ from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.connections import bind
-from django_hilo.counter import change_counter, new_ticket
+from django_hilo.counter import change_counter, new_ticket, no_direct_way
+from django_hilo.direct import raise_max
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
     MAX_NUMBER,
@@ -113,7 +114,16 @@ def reserve_range(
             "ticket": new_ticket(issuer),
         }
 
-    document, prefix = change_counter(collection, node_tag, using, take)
+    def take_at_once(db: str) -> tuple[HiLoDocument, str] | None:
+        return raise_max(db, collection, node_tag, size, above, new_ticket(issuer))
+
+    document, prefix = change_counter(
+        collection,
+        node_tag,
+        using,
+        take,
+        direct=take_at_once if column is None else no_direct_way,
+    )
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket)
 

@@ -112,8 +112,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return _of_collection(check_collection(target), using)
     field = field_of(target)
     if using is None:
-        hints = {"instance": target} if isinstance(target, models.Model) else {}
-        using = router.db_for_write(field.model, **hints)
+        using = _written_to(target, field)
     collection = check_collection(field.collection_name)
     width = getattr(field, "width", None) or 0
     source = given_source(field)
@@ -124,6 +123,15 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return Target(collection, alias, "", field, 0, source)
     alias = home_of(using)
     return Target(collection, alias, settings.node_tag(alias), field, width)
+
+
+def _written_to(target: AnyTarget, field: Any) -> str:
+    # A child of a model with a HiLo key may have another database than its parent.
+    if isinstance(target, models.Model):
+        return router.db_for_write(type(target), instance=target)
+    if isinstance(target, str):
+        target = _model_of(target)
+    return router.db_for_write(target if isinstance(target, type) else field.model)
 
 
 def _of_collection(collection: str, using: str | None) -> Target:

@@ -50,6 +50,12 @@ def python() -> Callable[..., str]:
     return run
 
 
+@pytest.fixture
+def under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reserve as every database can: the row locked, read and written."""
+    monkeypatch.setattr("django_hilo.reservation.raise_max", lambda *args: None)
+
+
 PREAMBLE = "import django; django.setup()\nfrom tests.records.models import *\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connections, transaction
 
-from django_hilo import generator, pool
+from django_hilo import generator, pool, reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
     aiter_ids,
@@ -25,6 +25,7 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
+from django_hilo.pool import Counter
 from django_hilo.signals import range_reserved
 from tests.databases import CHOSEN
 from tests.patience import PATIENCE
@@ -120,7 +121,7 @@ class TestCounts:
     def test_a_million_numbers_cost_at_most_30_reservations(self, monkeypatch):
         # On a busy machine the long ranges would last too long to be doubled.
         stopped = SimpleNamespace(monotonic=lambda: 0.0)
-        monkeypatch.setattr("django_hilo.pool.time", stopped)
+        monkeypatch.setattr("django_hilo.pace.time", stopped)
         seen = []
 
         def receive(reservation, **kwargs):
@@ -258,7 +259,7 @@ class TestRefills:
         assert sorted(found) == list(range(1, 17))
 
     def test_an_error_of_one_thread_stops_no_other(self, monkeypatch):
-        reserve = generator.reservation.reserve_range
+        reserve = reservation.reserve_range
         inside, go_on = threading.Event(), threading.Event()
 
         def fail_once(*args, **kwargs):
@@ -268,7 +269,7 @@ class TestRefills:
                 raise KeyboardInterrupt
             return reserve(*args, **kwargs)
 
-        monkeypatch.setattr(generator.reservation, "reserve_range", fail_once)
+        monkeypatch.setattr(reservation, "reserve_range", fail_once)
         outcomes = []
 
         def take():
@@ -292,7 +293,7 @@ class TestRefills:
     def test_waiting_has_an_end(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.1, "RETRY_FOR": 0.1}
         inside, go_on = threading.Event(), threading.Event()
-        reserve = generator.reservation.reserve_range
+        reserve = reservation.reserve_range
 
         def hang(*args, **kwargs):
             inside.set()
@@ -303,7 +304,7 @@ class TestRefills:
             next_number(Order)
             connections.close_all()
 
-        monkeypatch.setattr(generator.reservation, "reserve_range", hang)
+        monkeypatch.setattr(reservation, "reserve_range", hang)
         thread = threading.Thread(target=take)
         thread.start()
         inside.wait(PATIENCE)
@@ -358,3 +359,24 @@ class TestMemory:
         assert next_id(Order) == "orders/2-A"
         call_command("flush", verbosity=0, interactive=False)
         assert next_id(Order) == "orders/1-A"
+
+
+@pytest.mark.parametrize("where", ["begin_refill", "end_refill"])
+def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
+    """A signal's handler may raise between any two steps, as Celery's limits do."""
+    real, raised = getattr(Counter, where), []
+
+    def interrupt(counter, *args):
+        real(counter, *args)
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+
+    next_number("orders")
+    (counter,) = pool.current().counters()
+    next_numbers("orders", 31)
+    monkeypatch.setattr(Counter, where, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next_number("orders")
+    assert counter.refill is None
+    assert next_number("orders") > 32

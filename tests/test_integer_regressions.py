@@ -15,9 +15,9 @@ from django_hilo.columns import KeyColumn
 from django_hilo.exceptions import HiLoError, TableMissing
 from django_hilo.generator import next_number, next_numbers
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import Held, take_from
 from django_hilo.ranges import Range, Reservation
 from django_hilo.sources.column import ColumnCounter, ColumnSequence
+from django_hilo.stock import Held, take_from
 from django_hilo.tables import counter_fields
 from tests.databases import CHOSEN
 from tests.foreign import needs_postgresql
@@ -128,7 +128,7 @@ class TestSteps:
         assert all(number % 2 for number in numbers)
         assert len(set(numbers)) == 5000
         held = pool.current().counters("default")[0]
-        assert len(held._ranges) <= 1024
+        assert len(held._stock._ranges) <= 1024
 
 
 def test_taking_looks_no_further_than_it_needs():

@@ -316,3 +316,15 @@ class TestEnds:
             return
         with pytest.raises(CounterExhausted, match=r"2\^63-1"):
             Crate.objects.create()
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_number_of_another_databases_counter_is_explicit_there():
+    for _ in range(3):
+        Item.objects.next_id()
+    (item,) = Item.objects.assign_ids(objects(Item, "first"))
+    Item.objects.using("other").create(name="its own")
+    item.save(using="other")
+    for _ in range(8):
+        Item.objects.using("other").create(name="after it")
+    assert Item.objects.using("other").count() == 10

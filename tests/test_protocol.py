@@ -413,17 +413,17 @@ def nothing() -> Iterator[None]:
 @contextmanager
 def commit_unanswered() -> Iterator[None]:
     """Lose the answer to the next COMMIT of a reservation."""
-    change = counter._change_locked
     failures = [deadlock()]
 
-    def lose_answer(*arguments: Any) -> Any:
+    def lose_answer(change: Callable[..., Any], *arguments: Any) -> Any:
         found = change(*arguments)
-        if failures:
+        if found and failures:
             raise failures.pop()
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counter, "_change_locked", lose_answer)
+        for module, way in (counter, "_change_locked"), (reservation, "raise_max"):
+            patch.setattr(module, way, partial(lose_answer, getattr(module, way)))
         yield
 
 

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo import generator
+from django_hilo import reservation
 from django_hilo.exceptions import HiLoError, RangeNotReturned, ReservationTimeout
 from django_hilo.generator import next_id, next_number, return_ranges
 from django_hilo.models import HiLoDocument
@@ -155,7 +155,7 @@ def test_without_autocommit_only_what_is_needed_is_reserved():
 
 
 def test_an_explicit_id_beside_a_range_on_its_way(monkeypatch):
-    reserve_range = generator.reservation.reserve_range
+    reserve_range = reservation.reserve_range
 
     def slow(*args, **kwargs):
         reserved = reserve_range(*args, **kwargs)
@@ -163,7 +163,7 @@ def test_an_explicit_id_beside_a_range_on_its_way(monkeypatch):
             in_thread(lambda: Order.objects.create(id="orders/3-A"))
         return reserved
 
-    monkeypatch.setattr(generator.reservation, "reserve_range", slow)
+    monkeypatch.setattr(reservation, "reserve_range", slow)
     assert len({Order.objects.create().id for _ in range(10)}) == 10
 
 

@@ -166,6 +166,12 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
         "E005",
     ),
     (
+        "PREFETCH_AT",
+        lambda value: value is None or (type(value) is float and 0 < value < 1),
+        "None or a number over 0 and under 1, such as 0.5",
+        "E005",
+    ),
+    (
         "LOCK_TIMEOUT",
         _is_seconds,
         _SECONDS,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
-from django_hilo.fields.saving import give_first, insert_fresh
+from django_hilo.fields.saving import NOTHING, give_first, insert_fresh
 from django_hilo.freshness import is_watched, mark_fresh
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.naming import default_collection
@@ -79,11 +79,12 @@ class GivesIds(_Field):
     @property
     def is_key(self) -> bool:
         """Whether it is the model's primary key, or a part of it."""
-        return self in self.model._meta.pk_fields
+        return self.primary_key or self in self.model._meta.pk_fields
 
     def is_missing(self, instance: models.Model) -> bool:
         """Whether an instance has no id; an empty text is none."""
-        return instance.__dict__.get(self.attname, self) in (None, "")
+        value = instance.__dict__.get(self.attname, self)
+        return value is None or value == ""
 
     def needs_id(self, instance: models.Model) -> bool:
         """Whether an instance must be given an id before it is inserted."""
@@ -93,13 +94,12 @@ class GivesIds(_Field):
         """Whether the id to give an instance is a gapless one."""
         return False
 
-    @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Give ids to the instances that have none, for rows inserted in the block."""
         self.assign_missing(instances, using)
-        yield
+        return NOTHING
 
     @contextmanager
     def conflicting(
@@ -122,12 +122,16 @@ class GivesIds(_Field):
     def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         """Keep the ids that are taken now clear of explicit ids beside them."""
 
-    def give(self, instance: models.Model, value: Any, home: str) -> None:
-        """Set an id that a counter of the database ``home`` gave."""
-        setattr(instance, self.attname, value)
-        mark_fresh(instance, self.attname, value, home)
-        if self.is_key:
-            instance._state.adding = True  # a copy, by Django's pk = None
+    def give(
+        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
+    ) -> None:
+        """Set ids that were given for rows on ``using``, one an instance."""
+        mark_fresh(instances, self.attname, values, using)
+        is_key = self.is_key
+        for instance, value in zip(instances, values, strict=True):
+            setattr(instance, self.attname, value)
+            if is_key:
+                instance._state.adding = True  # a copy, by Django's pk = None
 
 
 class IdField(GivesIds, _CharField):
@@ -160,13 +164,16 @@ class IdField(GivesIds, _CharField):
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
 
-    def give(self, instance: models.Model, value: Any, home: str) -> None:
-        if self.max_length is not None and len(value) > self.max_length:
+    def give(
+        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
+    ) -> None:
+        longest = max(values, key=len)
+        if self.max_length is not None and len(longest) > self.max_length:
             raise HiLoError(
-                f"The id {value!r} has {len(value)} characters, {self} takes "
+                f"The id {longest!r} has {len(longest)} characters, {self} takes "
                 f"{self.max_length}. Raise max_length and migrate."
             )
-        super().give(instance, value, home)
+        super().give(instances, values, using)
 
 
 def parse_or_none(text: Any) -> DocumentId | None:

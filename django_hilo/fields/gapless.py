@@ -98,8 +98,7 @@ class GaplessIdField(IdField):
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Let the next numbers be over those of explicit ids that were inserted."""
         gapless_ids.keep_clear_of(self, list(self._explicit(instances)), using)
-        for instance in instances:
-            forget_fresh(instance, self.attname)
+        forget_fresh(instances, self.attname)
 
     def _explicit(self, instances: Iterable[models.Model]) -> Iterator[int]:
         """Yield the numbers of ids that are not ours but of the own counter."""

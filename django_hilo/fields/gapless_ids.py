@@ -16,7 +16,6 @@ from django_hilo.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.identifiers import check_separator, id_start
 from django_hilo.ledger import Ledger
 from django_hilo.sharding.placement import is_sharded
-from django_hilo.targets import home_of
 
 if TYPE_CHECKING:
     from django_hilo.fields.base import GivesIds
@@ -128,7 +127,7 @@ def _give(
     numbers = next_gapless_numbers(collection, len(instances), using)
     for instance, number, last in zip(instances, numbers, ends, strict=True):
         before, name = instance.__dict__.get(field.attname), field.attname
-        field.give(instance, f"{start}{number}{last}", home_of(using))
+        field.give([instance], [f"{start}{number}{last}"], using)
         entry = {name: (getattr(instance, name), before, taking)}
         vars(instance._state)[_TAKEN] = {**_taken(instance), **entry}
 
@@ -154,7 +153,10 @@ def _snapshot(
 
 def was_rolled_back(field: GivesIds, instance: models.Model) -> bool:
     """Whether an instance has a gapless id that its rollback gave back."""
-    value, _, taking = _taken(instance).get(field.attname, (None, None, _Unknown()))
+    taken = _taken(instance)
+    if field.attname not in taken:
+        return False
+    value, _, taking = taken[field.attname]
     unchanged = value is not None and instance.__dict__.get(field.attname) == value
     return unchanged and taking.was_rolled_back()
 

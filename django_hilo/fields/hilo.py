@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from django.core import checks
@@ -14,9 +15,10 @@ from django_hilo.fields import gapless_ids, server_ids
 from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_hilo_field
 from django_hilo.fields.conventions import apply_convention
-from django_hilo.freshness import forget_fresh, is_fresh
+from django_hilo.fields.saving import NOTHING
+from django_hilo.freshness import forget_fresh, fresh_on, not_fresh_on
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
-from django_hilo.targets import CounterField, Target, resolve
+from django_hilo.targets import CounterField, resolve
 
 # What makes an id of an instance and the id that its counter gave.
 Convention = Callable[[models.Model, str], str]
@@ -90,11 +92,26 @@ class HiLoField(IdField, CounterField):
             asks and server_ids.asks_for_gapless(self._value(instance))
         ) or gapless_ids.was_rolled_back(self, instance)
 
-    @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
+        if (
+            self.anchor is None
+            and self.convention is None
+            and not self.server_ids
+            and len(instances) == 1
+            and self.is_missing(instances[0])
+        ):
+            # The short way of most saves; nothing can fail before the number is taken.
+            self.give(instances, [self._next_id(using)], using)
+            return NOTHING
         self.assign_missing(instances, using)
+        return self._inserting_gapless(instances, using) if self.server_ids else NOTHING
+
+    @contextmanager
+    def _inserting_gapless(
+        self, instances: Sequence[models.Model], using: str
+    ) -> Iterator[None]:
         asking = [each for each in instances if self.needs_gapless(each)]
         beside = self._explicit(instances, using) if asking else []
         above = max((each.number for each in beside if not each.node_tag), default=0)
@@ -103,7 +120,8 @@ class HiLoField(IdField, CounterField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = super().pre_save(model_instance, add)
-        if add and self._check_request(value):
+        if add and server_ids.is_request(value):
+            server_ids.check_request(value, self)
             raise HiLoError(
                 f"{value!r} asks for an id, which only a new object gets: by save(), "
                 f"or by the bulk_create() of a HiLoManager."
@@ -124,42 +142,54 @@ class HiLoField(IdField, CounterField):
                 self._value(instance)
             ):
                 asking[id(instance)] = instance
-        if not missing and not asking:
-            return
-        target = resolve(self, using)
-        for instance, document_id in self._numbered(missing.values(), target):
-            value = document_id
-            if self.convention is not None:
-                value = apply_convention(self, instance, document_id)
-            self.give(instance, value, target.using)
-        wide = target._replace(width=MAX_WIDTH)
-        for instance, document_id in self._numbered(asking.values(), wide):
-            self.give(instance, document_id, target.using)
+        if missing:
+            self._give_next(list(missing.values()), using)
+        if asking:
+            self._give_padded(list(asking.values()), using)
 
-    def _numbered(
-        self, instances: Iterable[models.Model], target: Target
-    ) -> Iterable[tuple[models.Model, str]]:
-        # All anchors first: one that is missing must not cost the others' numbers.
-        ends = [(instance, self._end(instance)) for instance in instances]
-        if not ends:
-            return []
-        for _, end in ends:
-            self._check_room(target, end)
-        ids = generator.next_ids(target, len(ends))
-        return [
-            (instance, start + end)
-            for (instance, end), start in zip(ends, ids, strict=True)
-        ]
+    def _give_next(self, instances: Sequence[models.Model], using: str) -> None:
+        ends = self._ends(instances, self.width or 1)
+        if len(instances) == 1:
+            ids = [self._next_id(using)]
+        else:
+            ids = generator.next_ids(self, len(instances), using)
+        if self.anchor is not None:
+            ids = list(map(operator.add, ids, ends))
+        if self.convention is None:
+            self.give(instances, ids, using)
+        else:
+            # One may look at the ids of those before it.
+            for instance, id in zip(instances, ids, strict=True):
+                self.give([instance], [apply_convention(self, instance, id)], using)
 
-    def _check_room(self, target: Target, end: str) -> None:
-        """Raise `HiLoError` for an anchor that no number would leave enough room."""
-        least = len(target.collection) + 1 + max(target.width, 1) + len(end)
+    def _next_id(self, using: str) -> str:
+        # Of a key by its model, the way to whose ids is remembered.
+        return generator.next_id(self.model if self.primary_key else self, using)
+
+    def _give_padded(self, instances: Sequence[models.Model], using: str) -> None:
+        ends = self._ends(instances, MAX_WIDTH)
+        wide = resolve(self, using)._replace(width=MAX_WIDTH)
+        ids = generator.next_ids(wide, len(instances))
+        self.give(instances, list(map(operator.add, ids, ends)), using)
+
+    def _ends(self, instances: Sequence[models.Model], digits: int) -> list[str]:
+        """Return the anchors, all of them before the first number is spent.
+
+        Raises `HiLoError` for one that no number would leave enough room.
+        """
+        if self.anchor is None:
+            ends = [""] * len(instances)
+        else:
+            ends = [self._end(each) for each in instances]
+        collection, longest = self.collection_name, max(ends, key=len)
+        least = len(collection) + 1 + digits + len(longest)
         if self.convention is None and self.max_length and least > self.max_length:
             raise HiLoError(
-                f"An id of {target.collection!r} that ends in {end!r} has at least "
+                f"An id of {collection!r} that ends in {longest!r} has at least "
                 f"{least} characters, {self} takes {self.max_length}. Raise max_length "
                 f"and migrate."
             )
+        return ends
 
     def _end(self, instance: models.Model) -> str:
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
@@ -199,24 +229,25 @@ class HiLoField(IdField, CounterField):
         if self.server_ids:
             untagged = [each.number for each in found if not each.node_tag]
             gapless_ids.keep_clear_of(self, untagged, using)
-        for instance in instances:
-            forget_fresh(instance, self.attname)
+        forget_fresh(instances, self.attname)
 
     def _explicit(
         self, instances: Iterable[models.Model], using: str
     ) -> list[DocumentId]:
         """Return the ids that are not ours but of the own counter."""
-        target = resolve(self, using)
-        values = [
-            self._value(instance)
-            for instance in instances
-            if not is_fresh(instance, self.attname, target.using)
-        ]
-        texts = [value for value in values if isinstance(value, str) and value]
-        return [
-            document_id
-            for document_id in map(parse_or_none, texts)
-            if document_id is not None
-            and document_id.collection.lower() == target.collection.lower()
-            and document_id.node_tag in ("", target.node_tag)
-        ]
+        found: list[DocumentId] = []
+        for instance in not_fresh_on(instances, self.attname, using):
+            value = self._value(instance)
+            if not isinstance(value, str) or not value:
+                continue
+            given_on = fresh_on(instance, self.attname)
+            target = resolve(self, using)
+            if given_on is None or resolve(self, given_on).using != target.using:
+                document_id = parse_or_none(value)
+                if (
+                    document_id is not None
+                    and document_id.collection.lower() == target.collection.lower()
+                    and document_id.node_tag in ("", target.node_tag)
+                ):
+                    found.append(document_id)
+        return found

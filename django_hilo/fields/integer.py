@@ -15,7 +15,7 @@ from django_hilo.fields.base import GivesIds
 from django_hilo.fields.checks import check_integer_field
 from django_hilo.freshness import (
     forget_fresh,
-    is_fresh,
+    fresh_on,
     is_from_default,
     leave_to_default,
 )
@@ -126,26 +126,32 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         In a migration that runs before the tables of django_hilo exist they are left to
         the column's default, as is Django's own record of migrations.
         """
-        found = {
-            id(each): each
+        missing = [
+            each
             for each in instances
             if self.is_missing(each) and not is_from_default(each)
-        }
-        missing = list(found.values())
+        ]
+        if len(missing) > 1:
+            missing = list({id(each): each for each in missing}.values())
         if not missing:
             return
-        target = resolve(self, using)
         try:
             if self._has_no_counter or self.model.__module__ == _RECORD:
                 raise TableMissing
-            numbers = generator.next_numbers(target, len(missing))
+            numbers = self._next_numbers(len(missing), using)
         except TableMissing as error:
             self._note_missing_tables(error)
             for instance in missing:
                 leave_to_default(instance)
             return
-        for instance, number in zip(missing, numbers, strict=True):
-            self.give(instance, number, target.using)
+        self.give(missing, numbers, using)
+
+    def _next_numbers(self, n: int, using: str) -> list[int]:
+        if n == 1 and self.primary_key:
+            # By its model, the way to whose numbers is remembered.
+            number: Any = generator.next_id(self.model, using)
+            return [number]
+        return generator.next_numbers(self, n, using)
 
     def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         found = self._explicit(instances, using)
@@ -169,8 +175,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
                 floors.observe(resolve(self, using), found, using)
             except TableMissing as error:
                 self._note_missing_tables(error)
-        for instance in instances:
-            forget_fresh(instance, self.attname)
+        forget_fresh(instances, self.attname)
 
     def _note_missing_tables(self, error: TableMissing) -> None:
         """Go on by the column's default; the counter starts over its numbers later."""
@@ -190,11 +195,19 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         found = []
         for instance in instances:
             value = instance.__dict__.get(self.attname)
-            if not (is_fresh(instance, self.attname) or is_from_default(instance)):
+            if not (self._is_ours(instance, using) or is_from_default(instance)):
                 number = _number_of(value)
                 if number > 0:
                     found.append(number)
         return found
+
+    def _is_ours(self, instance: models.Model, using: str) -> bool:
+        """Whether an instance's number is new, and of the counter of ``using``."""
+        given_on = fresh_on(instance, self.attname)
+        return given_on == using or (
+            given_on is not None
+            and resolve(self, given_on).key == resolve(self, using).key
+        )
 
 
 def _number_of(value: Any) -> int:

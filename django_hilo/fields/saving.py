@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from django.db import models, router
 
 from django_hilo.fields import gapless_ids
-from django_hilo.freshness import is_fresh, watched
+from django_hilo.freshness import forget_fresh, fresh_on, is_fresh, unwatch, watch
 from django_hilo.inheritance import pass_keys_up
 from django_hilo.sharding.placement import place
 
 if TYPE_CHECKING:
     from django_hilo.fields.base import GivesIds
+
+# What most rows are inserted in.
+NOTHING = nullcontext()
 
 
 def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
@@ -34,19 +37,21 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
         update_fields: Any = None,
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
+        is_key = field.is_key
         gives = not (raw or force_update or update_fields)
-        giving: Any = nullcontext()
+        giving: Any = NOTHING
         if force_update or update_fields:
             gapless_ids.refuse_lost(field, self)
         if gives:
-            pass_keys_up(self, type(self))
+            if self._meta.parents:
+                pass_keys_up(self, type(self))
             new = self._state.adding or self.pk is None
-            if field.is_key or new or gapless_ids.was_rolled_back(field, self):
+            if is_key or new or gapless_ids.was_rolled_back(field, self):
                 giving = field.inserting([self], using)
-        if gives and self._state.adding:
+        if gives and self._state.adding and fresh_on(self, field.attname) != using:
             field.check_explicit([self], using)
         with giving:
-            if field.is_key:
+            if is_key:
                 using = place(self, using)
             save_base(
                 self,
@@ -74,9 +79,23 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
         update_fields: Any = None,
     ) -> bool:
         ours = cls is field.model
+        is_key = ours and field.is_key
         only_update = force_update or bool(update_fields)
-        giving: Any = nullcontext()
-        if ours and field.is_key:
+        if (
+            is_key
+            and self._state.adding
+            and fresh_on(self, field.attname) == using
+            and not (raw or only_update)
+        ):
+            watch(self)
+            try:
+                save_table(self, raw, cls, True, False, using, update_fields)
+            finally:
+                unwatch(self)
+            forget_fresh([self], field.attname)
+            return False
+        giving: Any = NOTHING
+        if is_key:
             assert using is not None
             if only_update and field.is_missing(self):
                 raise ValueError(
@@ -84,23 +103,27 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
                 )
             if not only_update and field.needs_id(self):
                 giving = field.inserting([self], using)
-        with giving, watched([self]):
-            if ours and field.is_key:
-                if raw or not (self._state.adding or only_update):
-                    # The key of an object that was loaded may be another now.
+        with giving:
+            watch(self)
+            try:
+                if is_key:
+                    if raw or not (self._state.adding or only_update):
+                        # The key of an object that was loaded may be another now.
+                        assert using is not None
+                        field.check_explicit([self], using)
+                    if raw:
+                        assert using is not None
+                        place(self, using)
+                    fresh = self._state.adding and is_fresh(self, field.attname)
+                    force_insert = force_insert or (fresh and not only_update)
+                updated = save_table(
+                    self, raw, cls, force_insert, force_update, using, update_fields
+                )
+                if ours and not updated:
                     assert using is not None
-                    field.check_explicit([self], using)
-                if raw:
-                    assert using is not None
-                    place(self, using)
-                fresh = self._state.adding and is_fresh(self, field.attname)
-                force_insert = force_insert or (fresh and not only_update)
-            updated = save_table(
-                self, raw, cls, force_insert, force_update, using, update_fields
-            )
-            if ours and not updated:
-                assert using is not None
-                field.observe_inserted([self], using)
+                    field.observe_inserted([self], using)
+            finally:
+                unwatch(self)
         return updated
 
     return wrapper

@@ -20,6 +20,7 @@ def is_request(value: Any) -> bool:
     """Whether an id ends as one does that asks for another; anchors may end so."""
     return (
         isinstance(value, str)
+        and not value[-1:].isalnum()  # as most end, so that no setting is read
         and value.endswith((GAPLESS, settings.SEPARATOR))
         and anchor_in(value) is None
     )

@@ -243,7 +243,7 @@ def _anchor_in_memory(instance: Any, path: str) -> Any:
 
 def shard_router() -> ShardRouter | None:
     """Return the ShardRouter of the settings, where there are shards."""
-    if not settings.SHARDS:
-        return None
-    found = (each for each in router.routers if isinstance(each, ShardRouter))
-    return next(found, None)
+    for each in router.routers:
+        if isinstance(each, ShardRouter):
+            return each if settings.SHARDS else None
+    return None

@@ -48,7 +48,7 @@ def take() -> None:
     range_reserved.connect(count)
     start = time.monotonic()
     # On a busy machine the long ranges would last too long to be doubled.
-    with patch("django_hilo.pool.time", SimpleNamespace(monotonic=lambda: 0.0)):
+    with patch("django_hilo.pace.time", SimpleNamespace(monotonic=lambda: 0.0)):
         ids = [next_id("millions") for _ in range(IDS)]
     seconds = time.monotonic() - start
     print(len(reserved), len(set(ids)), f"{seconds:.2f}", flush=True)

@@ -1,0 +1,105 @@
+"""Processes that write at once: beside counters in the database, and UUIDField."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from benchmarks.bench import Bench
+from benchmarks.databases import SQLITE, TITLES, empty
+from benchmarks.processes import rush
+from benchmarks.results import Finding, Peers, Result, Skipped
+from benchmarks.rounds import interleaved, ratio, spreads
+from benchmarks.shop.models import (
+    AutoOrder,
+    CountedOrder,
+    Order,
+    SequencesOrder,
+    SingleOrder,
+    UuidOrder,
+)
+
+WRITERS = 8
+LONG_WRITERS = 4
+LONG = 0.02
+MODELS = (AutoOrder, CountedOrder, Order, SequencesOrder, SingleOrder, UuidOrder)
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare rows a second, and transactions a second."""
+    if bench.server == SQLITE:
+        yield Skipped(
+            "processes that write at once: SQLite has one writer at a time; set "
+            "HILO_TEST_POSTGRES."
+        )
+        return
+    yield from rows(bench, bench.server)
+    yield from long_transactions(bench, bench.server)
+    empty(bench.server, *MODELS)
+
+
+def rows(bench: Bench, using: str) -> Iterator[Finding]:
+    """Compare the rows that 8 processes create in a second."""
+    figures = rates(
+        bench,
+        WRITERS,
+        {
+            "HiLoField": partial(_create, Order, using),
+            "BigAutoField": partial(_create, AutoOrder, using),
+            "UUIDField, uuid4": partial(_create, UuidOrder, using),
+            "a counter row per insert": partial(CountedOrder.create, using),
+            "django-sequences": partial(SequencesOrder.create, using),
+        },
+    )
+    where = f"{TITLES[using]}, {WRITERS} processes"
+    candidates = spreads(figures)
+    for key, rival in (
+        ("processes_counter", "a counter row per insert"),
+        ("processes_sequences", "django-sequences"),
+    ):
+        pair = {name: candidates[name] for name in ("HiLoField", rival)}
+        yield Result(key, where, ratio(figures, "HiLoField", rival), pair, "rows/s")
+    yield Peers(f"Rows in a second, {where}", "rows/s", candidates)
+
+
+def long_transactions(bench: Bench, using: str) -> Iterator[Finding]:
+    """Compare transactions of 20 ms, each of which reserves a range."""
+    figures = rates(
+        bench,
+        LONG_WRITERS,
+        {
+            "HiLoField": partial(_create_slowly, SingleOrder, using),
+            "UUIDField, uuid4": partial(_create_slowly, UuidOrder, using),
+        },
+    )
+    where = f"{TITLES[using]}, {LONG_WRITERS} processes"
+    yield Result(
+        "transactions", where, ratio(figures, "HiLoField", "UUIDField, uuid4"),
+        spreads(figures), "transactions/s",
+    )  # fmt: skip
+
+
+def rates(
+    bench: Bench, processes: int, calls: dict[str, Callable[[], object]]
+) -> dict[str, list[float]]:
+    """Return the calls in a second of all processes, round by round."""
+    seconds = 0.5 if bench.is_quick else 1.0
+    turns = {
+        name: lambda call=call: rush(processes, call, seconds).rate
+        for name, call in calls.items()
+    }
+    return interleaved(turns, bench.scaled(7, 3), bench.seconds(30), bench.seed)
+
+
+def _create(model: Any, using: str) -> None:
+    model.objects.using(using).create(name="chai")
+
+
+def _create_slowly(model: Any, using: str) -> None:
+    with transaction.atomic(using):
+        _create(model, using)
+        time.sleep(LONG)

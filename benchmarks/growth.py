@@ -1,0 +1,140 @@
+"""How cost grows with processes, with collections, and with the size of ranges."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from benchmarks.bench import Bench
+from benchmarks.databases import SQLITE, TITLES
+from benchmarks.memory import LONGEST, in_process, ranges_of
+from benchmarks.processes import rush
+from benchmarks.results import Curve, Finding, Skipped
+from benchmarks.rounds import percentile, seconds_of
+from django_hilo.generator import iter_ids, next_id
+from django_hilo.reservation import reserve
+
+PROCESSES = (1, 2, 4, 8, 16, 32, 64)
+COLLECTIONS = (1, 10, 100, 1000, 10_000)
+SIZES = tuple(4**power for power in range(11))
+LOOKUPS = 20_000
+ROUNDS = 5
+AT_ONCE = 100
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Draw a curve of each."""
+    yield from processes(bench)
+    yield from collections(bench)
+    yield sizes(bench)
+
+
+def processes(bench: Bench) -> Iterator[Finding]:
+    """Let more and more processes reserve ranges of one collection."""
+    servers = [alias for alias in bench.aliases if alias != SQLITE]
+    if not servers:
+        yield Skipped("processes that reserve at once: set HILO_TEST_POSTGRES.")
+        return
+    rates: dict[str, list[tuple[float, float]]] = {}
+    waits: dict[str, list[tuple[float, float]]] = {}
+    for using in servers:
+        name = TITLES[using]
+        for count in PROCESSES[: bench.scaled(len(PROCESSES), 4)]:
+            work = partial(reserve, "contended", 1024, using=using)
+            done = rush(count, work, 0.5 if bench.is_quick else 1.5)
+            rates.setdefault(name, []).append((count, done.rate))
+            for title, wait in (
+                ("median", statistics.median(done.waits)),
+                ("p99", percentile(done.waits, 0.99)),
+            ):
+                points = waits.setdefault(f"{name}, {title}", [])
+                points.append((count, wait * 1e3))
+    yield Curve(
+        "reservations-by-processes",
+        "Reservations of one collection, by processes",
+        "processes",
+        "reservations/s",
+        rates,
+    )
+    yield Curve(
+        "waiting-by-processes",
+        "What a reservation of one collection takes, by processes",
+        "processes",
+        "ms",
+        waits,
+    )
+
+
+def collections(bench: Bench) -> Iterator[Finding]:
+    """Hold ranges of more and more collections in one process."""
+    lookups: list[tuple[float, float]] = []
+    made, until = 0, time.monotonic() + LONGEST
+    with ranges_of(1_048_576):
+        for point in COLLECTIONS[: bench.scaled(len(COLLECTIONS), 3)]:
+            for number in range(made, point):
+                next_id(f"looked-up{number}", bench.server)
+                if time.monotonic() > until:
+                    break
+            else:
+                made = point
+                lookups.append((point, _lookup(point, bench.server)))
+                continue
+            yield Skipped(f"{point:,} collections: they took over {LONGEST} s.")
+            break
+    yield Curve(
+        "lookup-by-collections",
+        "next_id(name), by collections in the process",
+        "collections",
+        "us",
+        {"median": lookups},
+    )
+    points = [point for point, _ in lookups]
+    memory = in_process(bench.server, points)
+    # Fewer, where it ran out of time.
+    measured = list(zip(points, memory, strict=False))
+    yield Curve(
+        "memory-by-collections",
+        "Memory of a collection and its range, by collections",
+        "collections",
+        "bytes a collection",
+        {"memory": measured},
+    )
+
+
+def sizes(bench: Bench) -> Curve:
+    """Take ids out of ranges of one size."""
+    seconds = 0.2 if bench.is_quick else 0.5
+    series = {
+        TITLES[using]: [(size, _rate(using, size, seconds)) for size in SIZES]
+        for using in bench.aliases
+    }
+    return Curve(
+        "ids-by-range",
+        "Ids a second, by the size of ranges",
+        "numbers in a range",
+        "ids/s",
+        series,
+    )
+
+
+def _lookup(collections: int, using: str) -> float:
+    names = [f"looked-up{number % collections}" for number in range(LOOKUPS)]
+    rounds = [
+        seconds_of(lambda: [next_id(name, using) for name in names])
+        for _ in range(ROUNDS)
+    ]
+    return statistics.median(rounds) / LOOKUPS * 1e6
+
+
+def _rate(using: str, size: int, seconds: float) -> float:
+    with ranges_of(size):
+        ids = iter_ids(f"sized{size}", using=using)
+        next(ids)
+        taken, began = 0, time.perf_counter()
+        while (passed := time.perf_counter() - began) < seconds:
+            for _ in range(AT_ONCE):
+                next(ids)
+            taken += AT_ONCE
+        return taken / passed

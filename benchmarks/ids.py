@@ -1,0 +1,74 @@
+"""Ids out of memory, one thread: beside uuid4, uuid7, ULID, snowflake-id."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyperf
+
+from benchmarks.bench import Bench
+from benchmarks.child import run
+from benchmarks.results import Finding, Peers, Result
+from benchmarks.rounds import Figures, Spread, ratio
+from benchmarks.statements import IDS, STATEMENTS
+
+UUID4 = "str(uuid.uuid4())"
+RUST = "str(uuid_utils.uuid4())"
+PAIRS = {
+    "iter_ids": (UUID4, "next(ids)"),
+    "iter_ids_rust": (RUST, "next(ids)"),
+    "next_id": (UUID4, "next_id(Order)"),
+    "manager_next_id": (UUID4, "Order.objects.next_id()"),
+    "next_ids": (UUID4, "next_ids(Order, 100_000)"),
+    "construction": ("Order()", "AutoOrder()"),
+}
+# Of one process each, with rounds in it.
+PROCESSES = 5
+ROUNDS = 7
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare ids in memory."""
+    keep = bench.folder and bench.folder / "pyperf.json"
+    processes = bench.scaled(PROCESSES, 2)
+    figures = by_processes(processes, bench.seed, list(STATEMENTS), keep)
+    yield from found(figures, list(PAIRS))
+    candidates = {
+        name: Spread.of([value * 1e9 for value in figures[name]]) for name in IDS
+    }
+    yield Peers("An id, out of memory", "ns", candidates, "ids")
+
+
+def quickly(bench: Bench) -> Iterator[Result]:
+    """Compare what goals are about, in one process."""
+    names = list(dict.fromkeys(name for pair in PAIRS.values() for name in pair))
+    yield from found(by_processes(1, bench.seed, names), list(PAIRS))
+
+
+def found(figures: Figures, keys: list[str]) -> Iterator[Result]:
+    """Yield the ratio of each pair."""
+    for key in keys:
+        pair = PAIRS[key]
+        candidates = {
+            name: Spread.of([value * 1e9 for value in figures[name]]) for name in pair
+        }
+        yield Result(key, "memory", ratio(figures, *pair), candidates, "ns")
+
+
+def by_processes(
+    processes: int, seed: int, names: list[str], keep: Path | None = None
+) -> Figures:
+    """Measure the statements in some processes, one after the other."""
+    runs: dict[str, list[pyperf.Run]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(processes):
+            path = Path(folder) / f"{number}.json"
+            run("nanoseconds", f"{seed + number}", f"{ROUNDS}", str(path), *names)
+            for each in pyperf.BenchmarkSuite.load(str(path)):
+                runs[each.get_name()] += each.get_runs()
+    suite = pyperf.BenchmarkSuite([pyperf.Benchmark(runs[name]) for name in names])
+    if keep is not None:
+        suite.dump(str(keep), replace=True)
+    return {each.get_name(): list(each.get_values()) for each in suite}

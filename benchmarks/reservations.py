@@ -1,0 +1,104 @@
+"""How many reservations ids cost, and what one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from django.db import connections
+from sequences import get_next_value
+
+from benchmarks.bench import Bench
+from benchmarks.databases import MARIADB, SQLITE, TITLES
+from benchmarks.results import Finding, Peers, Result
+from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
+from benchmarks.statements import BULK
+from django_hilo.generator import iter_ids, next_ids
+from django_hilo.reservation import reserve
+from django_hilo.signals import range_reserved
+
+MILLION = 1_000_000
+# Calls in a turn.
+CALLS = 20
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Count reservations, and time one beside django-sequences and a sequence."""
+    yield from counts(bench)
+    for alias in bench.aliases:
+        yield from durations(bench, alias, TITLES[alias])
+
+
+def counts(bench: Bench) -> Iterator[Result]:
+    """Count the reservations of many ids, taken one by one and at once."""
+    ids = iter_ids("counted-one-by-one", using=bench.server)
+    with counted() as made:
+        for _ in range(MILLION):
+            next(ids)
+    where = TITLES[bench.server]
+    yield Result("reservations", where, Spread.of(made))
+    with counted() as made:
+        next_ids("counted-at-once", BULK, using=bench.server)
+    yield Result("next_ids_reservations", where, Spread.of(made))
+
+
+@contextmanager
+def counted() -> Iterator[list[float]]:
+    """Give a list that holds, at the end, how many ranges were reserved."""
+    reserved: list[object] = []
+    made: list[float] = []
+
+    def count(**facts: object) -> None:
+        reserved.append(facts)
+
+    range_reserved.connect(count)
+    try:
+        yield made
+    finally:
+        range_reserved.disconnect(count)
+        made.append(len(reserved))
+
+
+def durations(bench: Bench, alias: str, where: str) -> Iterator[Finding]:
+    """Time a reservation and what others do for a number."""
+    figures = timed(alias, bench.scaled(60, 15), bench.seconds(6), bench.seed)
+    candidates = spreads(
+        {name: [value * 1e6 for value in given] for name, given in figures.items()}
+    )
+    yield Result(
+        "reservation", where, ratio(figures, "reserve()", "get_next_value()"),
+        candidates, "us",
+    )  # fmt: skip
+    yield Peers(f"A range of 1,024 numbers or one number, {where}", "us", candidates)
+
+
+def timed(alias: str, rounds: int, seconds: float, seed: int) -> Figures:
+    """Return the seconds of a call, round by round."""
+    calls: dict[str, Callable[[], object]] = {
+        "reserve()": partial(reserve, "orders-by-hand", 1024, using=alias),
+        "get_next_value()": partial(get_next_value, "orders-by-hand", using=alias),
+    }
+    if alias != SQLITE:
+        calls["nextval, INCREMENT 1024"] = partial(next_of_sequence, alias)
+        make_sequence(alias)
+    turns = {name: partial(_turn, call) for name, call in calls.items()}
+    return interleaved(turns, rounds, seconds, seed)
+
+
+def _turn(call: Callable[[], object]) -> float:
+    return seconds_of(lambda: [call() for _ in range(CALLS)]) / CALLS
+
+
+def make_sequence(alias: str) -> None:
+    """Make what a project could have in place of the counter, where there is none."""
+    with connections[alias].cursor() as cursor:
+        cursor.execute("CREATE SEQUENCE IF NOT EXISTS by_hand INCREMENT BY 1024")
+
+
+def next_of_sequence(alias: str) -> int:
+    """Return what stands for 1,024 numbers."""
+    name = "by_hand" if alias == MARIADB else "'by_hand'"
+    with connections[alias].cursor() as cursor:
+        cursor.execute(f"SELECT nextval({name})")
+        return cursor.fetchone()[0]

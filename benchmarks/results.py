@@ -1,0 +1,122 @@
+"""What a run found: kept as JSON, so that tables and plots can be made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.goals import GOALS, Goal
+from benchmarks.rounds import Spread
+
+
+@dataclass(frozen=True)
+class Result:
+    """The figure of a goal, on one database or in memory."""
+
+    key: str
+    where: str
+    figure: Spread
+    # What each candidate took or gave, in ``unit``.
+    candidates: dict[str, Spread] = field(default_factory=dict)
+    unit: str = ""
+
+    @property
+    def goal(self) -> Goal:
+        """The bar it is held against."""
+        return GOALS[self.key]
+
+    @property
+    def guards(self) -> bool:
+        """Whether it is good enough for a busy machine."""
+        return self.goal.guards(self.figure.median)
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Candidates side by side, without a goal."""
+
+    title: str
+    unit: str
+    candidates: dict[str, Spread]
+    # Its file's name, where there is one.
+    picture: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How something grows: points (x, y) of each series."""
+
+    name: str
+    title: str
+    x: str
+    y: str
+    series: dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A sentence on what could not be measured."""
+
+    sentence: str
+
+
+Finding = Result | Peers | Curve | Skipped
+KINDS = {kind.__name__: kind for kind in (Result, Peers, Curve, Skipped)}
+
+
+@dataclass
+class Report:
+    """All findings of a run, with the machine they were made on."""
+
+    machine: dict[str, Any]
+    findings: list[Finding]
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """Return the findings of a kind, in the order they were made."""
+        return [found for found in self.findings if isinstance(found, kind)]
+
+    @property
+    def results(self) -> list[Result]:
+        """What has a goal, in the order of the goals."""
+        return sorted(self.of(Result), key=lambda found: list(GOALS).index(found.key))
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        content = {
+            "machine": self.machine,
+            "findings": [
+                {"kind": type(found).__name__, **asdict(found)}
+                for found in self.findings
+            ],
+        }
+        path.write_text(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """Read what `save` wrote."""
+        content = json.loads(path.read_text())
+        return cls(content["machine"], [_finding(each) for each in content["findings"]])
+
+
+def failures(results: Iterable[Result]) -> list[Result]:
+    """Return those under their floor."""
+    return [found for found in results if not found.goal.holds(found.figure.median)]
+
+
+def _finding(content: dict[str, Any]) -> Finding:
+    kind = KINDS[content.pop("kind")]
+    if "candidates" in content:
+        content["candidates"] = {
+            name: Spread(**each) for name, each in content["candidates"].items()
+        }
+    if "figure" in content:
+        content["figure"] = Spread(**content["figure"])
+    if "series" in content:
+        content["series"] = {
+            name: [(x, y) for x, y in points]
+            for name, points in content["series"].items()
+        }
+    return kind(**content)

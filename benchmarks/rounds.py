@@ -1,0 +1,82 @@
+"""Candidates by turns, and the ratios of what they cost in the same round."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+# What each candidate gave, a figure a round.
+Figures = dict[str, list[float]]
+
+LEAST_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What some rounds gave."""
+
+    median: float
+    least: float
+    most: float
+    rounds: int
+
+    @classmethod
+    def of(cls, figures: Sequence[float]) -> Spread:
+        """Return the spread of at least one figure."""
+        return cls(statistics.median(figures), min(figures), max(figures), len(figures))
+
+
+def interleaved(
+    candidates: Mapping[str, Callable[[], float]],
+    rounds: int,
+    seconds: float = math.inf,
+    seed: int = 1,
+) -> Figures:
+    """Ask all candidates once a round, in an order that changes; return their figures.
+
+    A first round is not counted. After ``seconds`` no round starts, but three there are
+    at least.
+    """
+    order = list(candidates)
+    shuffle = random.Random(seed).shuffle
+    for name in order:
+        candidates[name]()
+    figures: Figures = {name: [] for name in order}
+    until = time.monotonic() + seconds
+    for done in range(rounds):
+        if done >= LEAST_ROUNDS and time.monotonic() > until:
+            break
+        shuffle(order)
+        for name in order:
+            figures[name].append(candidates[name]())
+    return figures
+
+
+def ratio(figures: Figures, of: str, to: str) -> Spread:
+    """Return the figure of one candidate to that of another, round by round."""
+    return Spread.of(ratios(figures, of, to))
+
+
+def ratios(figures: Figures, of: str, to: str) -> list[float]:
+    return [a / b for a, b in zip(figures[of], figures[to], strict=True)]
+
+
+def spreads(figures: Figures) -> dict[str, Spread]:
+    return {name: Spread.of(given) for name, given in figures.items()}
+
+
+def percentile(figures: Sequence[float], share: float) -> float:
+    """Return the figure that this share of all figures does not pass."""
+    ordered = sorted(figures)
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return how long something takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

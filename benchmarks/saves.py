@@ -1,0 +1,121 @@
+"""`create()`, a row at a time, beside AutoField and UUIDField."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.db import connections, transaction
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks.bench import Bench
+from benchmarks.databases import TITLES, empty
+from benchmarks.reservations import counted
+from benchmarks.results import Finding, Peers, Result
+from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
+from benchmarks.shop.models import (
+    AutoOrder,
+    NumberOrder,
+    Order,
+    UlidOrder,
+    Uuid7Order,
+    UuidOrder,
+)
+
+ROWS = 50
+MODELS = {
+    "HiLoField": Order,
+    "HiLoBigAutoField": NumberOrder,
+    "BigAutoField": AutoOrder,
+    "UUIDField, uuid4": UuidOrder,
+    "UUIDField, uuid7": Uuid7Order,
+    "CharField, ULID": UlidOrder,
+}
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare rows in autocommit and in a transaction, on each database."""
+    for alias in bench.aliases:
+        yield statements(alias)
+        for in_atomic in (False, True):
+            mode = "atomic()" if in_atomic else "autocommit"
+            where = f"{TITLES[alias]}, {mode}"
+            rounds, seconds = bench.scaled(60, 9), bench.seconds(12)
+            figures = timed(alias, in_atomic, rounds, seconds, bench.seed)
+            yield from found(figures, where)
+
+
+def quickly(bench: Bench, alias: str, where: str) -> Iterator[Finding]:
+    """Compare rows in a transaction, which do not wait for the disk."""
+    names = ("HiLoField", "BigAutoField", "UUIDField, uuid4")
+    chosen = {name: MODELS[name] for name in names}
+    yield from found(timed(alias, True, 15, 3, bench.seed, chosen), where)
+
+
+def found(figures: Figures, where: str) -> Iterator[Finding]:
+    """Yield the ratios to both fields, and all candidates."""
+    candidates = spreads(
+        {name: [value * 1e6 for value in given] for name, given in figures.items()}
+    )
+    rivals = {"create_auto": "BigAutoField", "create_uuid": "UUIDField, uuid4"}
+    for key, rival in rivals.items():
+        pair = {name: candidates[name] for name in ("HiLoField", rival)}
+        yield Result(key, where, ratio(figures, rival, "HiLoField"), pair, "us a row")
+    yield Peers(f"`create()`, {where}", "us a row", candidates)
+
+
+def timed(
+    alias: str,
+    in_atomic: bool,
+    rounds: int,
+    seconds: float,
+    seed: int,
+    models: dict[str, Any] = MODELS,
+) -> Figures:
+    """Return the seconds of a row, round by round."""
+    warm(alias)
+    turns = {
+        name: partial(_turn, model, alias, in_atomic) for name, model in models.items()
+    }
+    figures = interleaved(turns, rounds, seconds, seed)
+    empty(alias, *models.values())
+    return figures
+
+
+def warm(alias: str) -> None:
+    """Let the ranges be those of a process that has been at work."""
+    for model in (Order, NumberOrder):
+        for _ in range(2000):
+            model.objects.using(alias).next_id()
+
+
+def statements(alias: str) -> Result:
+    """Count the statements of rows whose numbers are in memory."""
+    warm(alias)
+    reserved = [1.0]
+    while reserved[0]:
+        with (
+            counted() as reserved,
+            CaptureQueriesContext(connections[alias]) as queries,
+        ):
+            create(Order, alias)
+    return Result("create_statements", TITLES[alias], Spread.of([len(queries) / ROWS]))
+
+
+def create(model: Any, alias: str) -> None:
+    """Create some rows, one by one."""
+    rows = model.objects.using(alias)
+    for number in range(ROWS):
+        rows.create(name="chai", quantity=number)
+
+
+def _turn(model: Any, alias: str, in_atomic: bool) -> float:
+    if not in_atomic:
+        return seconds_of(lambda: create(model, alias)) / ROWS
+
+    def create_together() -> None:
+        with transaction.atomic(alias):
+            create(model, alias)
+
+    return seconds_of(create_together) / ROWS

@@ -1,0 +1,140 @@
+"""The same order and its lines, with each kind of key that is compared."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import uuid_utils.compat
+from django.db import models, transaction
+from sequences import get_next_value
+from ulid import ULID
+
+from django_hilo.fields import HiLoBigAutoField, HiLoField
+from django_hilo.managers import HiLoManager
+
+
+class Ordered(models.Model):
+    name = models.CharField(max_length=64, default="")
+    quantity = models.IntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+def lines_of(order: type[models.Model]) -> Any:
+    return models.ForeignKey(order, models.CASCADE, related_name="lines")
+
+
+class AutoOrder(Ordered):
+    id = models.BigAutoField(primary_key=True)
+
+
+class AutoLine(Ordered):
+    id = models.BigAutoField(primary_key=True)
+    order = lines_of(AutoOrder)
+
+
+class UuidOrder(Ordered):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+
+
+class UuidLine(Ordered):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    order = lines_of(UuidOrder)
+
+
+class Uuid7Order(Ordered):
+    id = models.UUIDField(primary_key=True, default=uuid_utils.compat.uuid7)
+
+
+def new_ulid() -> str:
+    return str(ULID())
+
+
+class UlidOrder(Ordered):
+    id = models.CharField(primary_key=True, max_length=26, default=new_ulid)
+
+
+class Order(Ordered):
+    id = HiLoField(primary_key=True)
+    objects = HiLoManager()
+
+
+class Line(Ordered):
+    id = HiLoField(primary_key=True)
+    order = lines_of(Order)
+    objects = HiLoManager()
+
+
+class WideOrder(Ordered):
+    id = HiLoField(primary_key=True, width=10)
+    objects = HiLoManager()
+
+
+class WideLine(Ordered):
+    id = HiLoField(primary_key=True, width=10)
+    order = lines_of(WideOrder)
+    objects = HiLoManager()
+
+
+class NumberOrder(Ordered):
+    id = HiLoBigAutoField(primary_key=True)
+    objects = HiLoManager()
+
+
+class NumberLine(Ordered):
+    id = HiLoBigAutoField(primary_key=True)
+    order = lines_of(NumberOrder)
+    objects = HiLoManager()
+
+
+class SmallOrder(Ordered):
+    """Its ranges hold 32 numbers, so that refills are frequent."""
+
+    id = HiLoField("smalls", primary_key=True, capacity=32, max_capacity=32)
+    objects = HiLoManager()
+
+
+class SingleOrder(Ordered):
+    """Reserves for each row, as no project would have it."""
+
+    id = HiLoField("singles", primary_key=True, capacity=1, max_capacity=1)
+    objects = HiLoManager()
+
+
+class CounterRow(models.Model):
+    name = models.CharField(primary_key=True, max_length=64)
+    last = models.BigIntegerField(default=0)
+
+    @classmethod
+    def next(cls, name: str, using: str) -> int:
+        """Return the next number as projects without a package write it."""
+        with transaction.atomic(using=using):
+            rows = cls.objects.using(using).select_for_update()
+            row, _ = rows.get_or_create(name=name)
+            row.last += 1
+            row.save(using=using)
+        return row.last
+
+
+class CountedOrder(Ordered):
+    """A counter row per insert."""
+
+    id = models.BigIntegerField(primary_key=True)
+
+    @classmethod
+    def create(cls, using: str, **values: Any) -> CountedOrder:
+        id = CounterRow.next("orders", using)
+        return cls.objects.using(using).create(id=id, **values)
+
+
+class SequencesOrder(Ordered):
+    """django-sequences per insert."""
+
+    id = models.BigIntegerField(primary_key=True)
+
+    @classmethod
+    def create(cls, using: str, **values: Any) -> SequencesOrder:
+        id = get_next_value("orders", using=using)
+        return cls.objects.using(using).create(id=id, **values)

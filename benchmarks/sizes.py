@@ -1,0 +1,154 @@
+"""Indexes after inserts, and inserts into tables that are large already."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import connections
+
+from benchmarks.bench import Bench
+from benchmarks.databases import POSTGRES, TITLES, empty
+from benchmarks.results import Finding, Peers, Result, Skipped
+from benchmarks.rounds import Spread, interleaved, ratio, seconds_of, spreads
+from benchmarks.shop.models import (
+    AutoLine,
+    AutoOrder,
+    Line,
+    NumberLine,
+    NumberOrder,
+    Order,
+    UuidLine,
+    UuidOrder,
+    WideLine,
+    WideOrder,
+)
+
+ROWS = 1_000_000
+# Of the guard.
+GUARDED = 100_000
+# Of an order.
+LINES = 5
+PAIRS = {
+    "native uuid4": (UuidOrder, UuidLine),
+    "HiLoField": (Order, Line),
+    "HiLoField(width=10)": (WideOrder, WideLine),
+    "HiLoBigAutoField": (NumberOrder, NumberLine),
+    "BigAutoField": (AutoOrder, AutoLine),
+}
+RATIOS = {
+    "indexes_text": "HiLoField",
+    "indexes_wide": "HiLoField(width=10)",
+    "indexes_integer": "HiLoBigAutoField",
+}
+INSERTED = {"HiLoField": Order, "uuid4": UuidOrder, "bigint": AutoOrder}
+AT_ONCE = 20_000
+A_STATEMENT = 1_000
+MEGABYTE = 2**20
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare on PostgreSQL, which tells the size of indexes to the page."""
+    if not bench.has(POSTGRES):
+        yield Skipped("sizes of indexes, and large tables: set HILO_TEST_POSTGRES.")
+        return
+    rows = bench.scaled(ROWS, ROWS // 10)
+    yield from indexes(POSTGRES, rows)
+    yield from inserts(bench, POSTGRES, rows)
+
+
+def indexes(using: str, rows: int) -> Iterator[Finding]:
+    """Compare the indexes of orders and of so many lines."""
+    found = {}
+    for name, (order, line) in PAIRS.items():
+        load(line, using, rows, list(load(order, using, rows // LINES)))
+        found[name] = index_bytes(using, order, line) / MEGABYTE
+        empty(using, order, line)
+    where = f"{TITLES[using]}, {rows:,} lines"
+    for key, name in RATIOS.items():
+        figure = Spread.of([found[name] / found["native uuid4"]])
+        yield Result(key, where, figure)
+    candidates = {name: Spread.of([size]) for name, size in found.items()}
+    yield Peers(f"Indexes of orders and lines, {where}", "MB", candidates)
+
+
+def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
+    """Compare the rows that a table takes in a second when it has many."""
+    for model in INSERTED.values():
+        load(model, using, rows)
+    turns = {name: partial(_turn, model, using) for name, model in INSERTED.items()}
+    figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(40), bench.seed)
+    empty(using, *INSERTED.values())
+    where = f"{TITLES[using]}, {rows:,} rows"
+    for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
+        yield Result(
+            key, where, ratio(figures, "HiLoField", rival), spreads(figures), "rows/s"
+        )
+
+
+def keys(model: Any, using: str, count: int) -> Sequence[Any] | None:
+    """Return new keys, or none where the database gives them."""
+    if hasattr(model.objects, "next_ids"):
+        return model.objects.using(using).next_ids(count)
+    if model in (UuidOrder, UuidLine):
+        bits = random.Random(f"{model}{count}").getrandbits
+        return [uuid.UUID(int=bits(128), version=4) for _ in range(count)]
+    return None
+
+
+def load(
+    model: Any, using: str, count: int, orders: Sequence[Any] | None = None
+) -> Sequence[Any]:
+    """Insert rows in the order of their ids, as fast as PostgreSQL can; return ids."""
+    table, ids = model._meta.db_table, keys(model, using, count)
+    columns = ["name", "quantity", *["order_id"] * bool(orders), *["id"] * bool(ids)]
+    head = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with connections[using].cursor() as cursor, cursor.copy(head) as rows:
+        for number in range(count):
+            order = f"\t{orders[number // LINES]}" if orders else ""
+            id = f"\t{ids[number]}" if ids else ""
+            rows.write(f"chai\t{number}{order}{id}\n")
+    if ids is None:
+        return model.objects.using(using).order_by("id").values_list("id", flat=True)
+    return ids
+
+
+def index_bytes(using: str, *models: Any) -> int:
+    """Return what the indexes of some tables take."""
+    total = 0
+    with connections[using].cursor() as cursor:
+        for model in models:
+            cursor.execute("SELECT pg_indexes_size(%s)", [model._meta.db_table])
+            total += cursor.fetchone()[0]
+    return total
+
+
+def _turn(model: Any, using: str) -> float:
+    return AT_ONCE / seconds_of(partial(_insert, model, using))
+
+
+def _insert(model: Any, using: str) -> None:
+    """Insert as Django does: many rows a statement, and keys come back if not given."""
+    columns, end = "name, quantity", " RETURNING id"
+    rows: Sequence[Any] = [("chai", number) for number in range(AT_ONCE)]
+    if model is not AutoOrder:
+        columns, end = "name, quantity, id", ""
+        rows = [(*row, id) for row, id in zip(rows, _new(model, using), strict=True)]
+    places = f"({', '.join(['%s'] * len(rows[0]))})"
+    head = f"INSERT INTO {model._meta.db_table} ({columns}) VALUES "
+    with connections[using].cursor() as cursor:
+        for start in range(0, AT_ONCE, A_STATEMENT):
+            some = rows[start : start + A_STATEMENT]
+            sql = head + ", ".join([places] * len(some)) + end
+            cursor.execute(sql, [value for row in some for value in row])
+            if end:
+                cursor.fetchall()
+
+
+def _new(model: Any, using: str) -> Sequence[Any]:
+    if model is UuidOrder:
+        return [uuid.uuid4() for _ in range(AT_ONCE)]
+    return model.objects.using(using).next_ids(AT_ONCE)

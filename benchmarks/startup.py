@@ -1,0 +1,44 @@
+"""What importing django_hilo and its `ready()` add to the start of a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+from benchmarks.bench import Bench
+from benchmarks.results import Finding, Result
+from benchmarks.rounds import Spread, interleaved, spreads
+
+DJANGO = ["django.contrib.contenttypes", "django.contrib.auth"]
+CODE = """
+import sys, time
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=sys.argv[1:],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+)
+import django
+django.setup()
+print(time.process_time())
+"""
+ROUNDS = 15
+
+
+def measure(bench: Bench) -> Iterator[Finding]:
+    """Compare the processor's time of processes with and without the app."""
+    turns = {
+        "Django": partial(_turn, DJANGO),
+        "with django_hilo": partial(_turn, [*DJANGO, "django_hilo"]),
+    }
+    figures = interleaved(turns, bench.scaled(ROUNDS, 7), seed=bench.seed)
+    pairs = zip(figures["with django_hilo"], figures["Django"], strict=True)
+    more = Spread.of([ours - others for ours, others in pairs])
+    yield Result("startup", "a new process", more, spreads(figures), "ms")
+
+
+def _turn(apps: list[str]) -> float:
+    command = [sys.executable, "-c", CODE, *apps]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(done.stdout) * 1000

@@ -1,0 +1,51 @@
+"""The ids of numbers that a target's counter gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from django_hilo import formats
+from django_hilo.blocks import Block
+from django_hilo.conf import settings
+from django_hilo.drawing import cut_in_memory
+from django_hilo.formats import Numbers, Style, TextStyle
+from django_hilo.identifiers import check_separator
+from django_hilo.stock import Share
+from django_hilo.targets import Target
+
+
+def style_of(target: Target) -> Style:
+    """Return how ids of a target look, by the settings as they are now."""
+    if target.is_integer:
+        return Numbers()
+    separator = check_separator(settings.SEPARATOR)
+    return TextStyle(target.collection, separator, settings.SHOW_NODE_TAG, target.width)
+
+
+def ids_of(target: Target, shares: Iterable[Share]) -> list[Any]:
+    """Return the ids of numbers that were drawn."""
+    style = style_of(target)
+    return list(
+        chain.from_iterable(
+            formats.ids(style.of(share.reservation), share.low, share.high)
+            for share in shares
+        )
+    )
+
+
+def block_in_memory(target: Target, spent: Block | None = None) -> Block | None:
+    """Return a block of ids, not the spent one; None where memory has no number."""
+    return cut_in_memory(target, style_of(target), spent)
+
+
+def next_in_memory(target: Target) -> tuple[Any, Block] | None:
+    """Return the next id, and the block with those after it, if memory has one."""
+    block = block_in_memory(target)
+    while block is not None:
+        try:
+            return next(block.ids), block
+        except StopIteration:
+            block = block_in_memory(target, block)
+    return None

@@ -1,0 +1,224 @@
+"""The parts of benchmarks/ that make no measurement: ratios, goals, tables, a proxy."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from benchmarks import markdown
+from benchmarks.goals import BUSY, GOALS, Goal
+from benchmarks.proxy import Proxy
+from benchmarks.results import Curve, Peers, Report, Result, Skipped, failures
+from benchmarks.rounds import Spread, interleaved, percentile, ratio, ratios
+
+FASTER = Goal("faster", "ours", "theirs", 2.0, 1.5)
+LESS = Goal("less", "bytes", "", 1024, 4096, "bytes", at_most=True)
+EXACT = replace(LESS, exact=True)
+MACHINE = {
+    "when": "1 Jan 2026",
+    "quick": False,
+    "processor": "abacus",
+    "cores": 2,
+    "load before": 0.1,
+    "system": "Linux",
+    "Python": "3.13",
+    "packages": {"Django": "6.1"},
+    "databases": {
+        "default": {
+            "version": "3.40",
+            "durability": "synchronous = FULL",
+            "SELECT 1, us": 3,
+            "INSERT and commit, us": 900,
+        }
+    },
+}
+
+
+class Clock:
+    """Gives figures of its own, and notes who asked when."""
+
+    def __init__(self, name, asked, figures):
+        self.name, self.asked, self.figures = name, asked, iter(figures)
+
+    def __call__(self):
+        self.asked.append(self.name)
+        return next(self.figures)
+
+
+class TestRounds:
+    def test_each_round_asks_everybody_once_in_an_order_that_changes(self):
+        asked = []
+        figures = interleaved(
+            {name: Clock(name, asked, range(100)) for name in "abc"}, 20
+        )
+        orders = [tuple(asked[n : n + 3]) for n in range(0, len(asked), 3)]
+        assert all(sorted(order) == ["a", "b", "c"] for order in orders)
+        assert len(set(orders)) > 1
+        # The first is not counted.
+        assert figures == {name: list(range(1, 21)) for name in "abc"}
+
+    def test_the_same_seed_gives_the_same_orders(self):
+        runs = []
+        for seed in (1, 1, 2):
+            asked = []
+            candidates = {name: Clock(name, asked, range(50)) for name in "abcd"}
+            interleaved(candidates, 10, seed=seed)
+            runs.append(asked)
+        assert runs[0] == runs[1] != runs[2]
+
+    def test_time_ends_rounds_after_the_third(self):
+        figures = interleaved({"a": lambda: 1.0}, 100, seconds=0)
+        assert len(figures["a"]) == 3
+
+    def test_a_ratio_is_taken_in_its_round(self):
+        # The machine was ten times slower in the second round.
+        figures = {"ours": [1.0, 10.0, 1.0], "theirs": [2.0, 20.0, 3.0]}
+        assert ratios(figures, "theirs", "ours") == [2.0, 2.0, 3.0]
+        assert ratio(figures, "theirs", "ours") == Spread(2.0, 2.0, 3.0, 3)
+
+    @pytest.mark.parametrize(
+        ("share", "expected"), [(0.5, 500), (0.99, 990), (0.999, 999), (1.0, 1000)]
+    )
+    def test_percentile(self, share, expected):
+        figures = list(range(1, 1001))
+        random.Random(1).shuffle(figures)
+        assert percentile(figures, share) == expected
+
+
+class TestGoals:
+    def test_a_goal_is_no_easier_than_its_floor(self):
+        for goal in GOALS.values():
+            assert goal.holds(goal.goal), goal.key
+            assert goal.is_met(goal.goal) and goal.holds(goal.floor), goal.key
+            assert goal.guards(goal.floor), goal.key
+
+    def test_more_is_better_or_less_is(self):
+        assert FASTER.is_met(2.0) and not FASTER.is_met(1.99)
+        assert FASTER.holds(1.5) and not FASTER.holds(1.49)
+        assert LESS.is_met(1024) and not LESS.is_met(1025)
+        assert LESS.holds(4096) and not LESS.holds(4097)
+
+    def test_a_busy_machine_is_forgiven_times_and_no_counts(self):
+        assert FASTER.guards(1.5 * BUSY) and not FASTER.guards(1.5 * BUSY - 0.01)
+        assert LESS.guards(4096 / BUSY) and not LESS.guards(4096 / BUSY + 1)
+        assert EXACT.guards(4096) and not EXACT.guards(4097)
+
+    def test_a_release_fails_by_its_median(self):
+        low, enough = (
+            Result("iter_ids", "memory", Spread(median, 1, 40, 9))
+            for median in (14.9, 15.0)
+        )
+        assert failures([low, enough]) == [low]
+
+
+@pytest.fixture
+def report():
+    candidates = {"slow": Spread(2e3, 1e3, 3e3, 5), "fast": Spread(1.5, 1.4, 1.6, 5)}
+    return Report(
+        MACHINE,
+        [
+            Result("iter_ids", "memory", Spread(26.0, 20, 30, 5), candidates, "ns"),
+            Result("next_id", "memory", Spread(9.0, 8, 10, 5)),
+            Result("create_statements", "SQLite", Spread(2.0, 2, 2, 1)),
+            Peers("An id", "ns", candidates),
+            Curve("by-size", "Ids", "size", "ids/s", {"SQLite": [(1, 2.5), (4, 9)]}),
+            Skipped("the moon: no rocket."),
+        ],
+    )
+
+
+class TestReport:
+    def test_json_keeps_everything(self, report, tmp_path):
+        report.save(tmp_path / "results.json")
+        assert Report.load(tmp_path / "results.json") == report
+
+    def test_tables(self, report):
+        text = markdown.rendered(report)
+        assert (
+            "| `next(ids)` of `ids = iter_ids(Order)` | `str(uuid.uuid4())` | memory "
+            "| **26x** | 20 to 30, 5 rounds | ≥ 25x | ≥ 15x | goal |" in text
+        )
+        assert "| **9x** | 8 to 10, 5 rounds | ≥ 15x | ≥ 8x | floor |" in text
+        assert "| **2 statements** | one figure | ≤ 1 statement |" in text
+        assert "| **neither** |" in text
+        assert text.index("| `fast` | 1.50 |") < text.index("| `slow` | 2,000 |")
+        assert "| size | 1 | 4 |" in text and "| SQLite (ids/s) | 2.50 | 9 |" in text
+        assert "- the moon: no rocket." in text
+        assert "| SQLite | 3.40 | synchronous = FULL | 3 | 900 |" in text
+
+    def test_rows_of_a_table_have_as_many_cells(self, report):
+        tables = "\n".join(markdown.rendered(report).split("\n")).split("\n\n")
+        for table in tables:
+            rows = [row for row in table.split("\n") if row.startswith("|")]
+            assert len({row.count("|") for row in rows}) <= 1, table
+
+    def test_prose_around_the_markers_stays(self, report, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text(f"before\n{markdown.START}\nold\n{markdown.END}\nafter\n")
+        for _ in range(2):
+            markdown.write(report, page)
+            text = page.read_text()
+            assert text.startswith(f"before\n{markdown.START}\n")
+            assert text.endswith(f"{markdown.END}\nafter\n")
+            assert "old" not in text and text.count("the moon") == 1
+
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [(0.13254, "0.133"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1,234")],
+    )
+    def test_figures_have_three_digits(self, value, expected):
+        assert markdown.figure(value) == expected
+
+
+@pytest.fixture
+def echo():
+    """A server that says what it hears, until it hears no more."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            client, _ = listening.accept()
+            with client:
+                while data := client.recv(65_536):
+                    client.sendall(data)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join(10)
+
+
+@pytest.fixture
+def proxied(echo):
+    """A connection to it, 20 ms away."""
+    proxy = Proxy("127.0.0.1", echo, 0.02)
+    threading.Thread(target=proxy.serve, daemon=True).start()
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as connection:
+        yield connection
+    proxy.close()
+
+
+class TestProxy:
+    def test_a_round_trip_takes_longer(self, proxied):
+        start = time.monotonic()
+        proxied.sendall(b"ping")
+        assert proxied.recv(4) == b"ping"
+        assert time.monotonic() - start >= 0.02
+
+    def test_no_byte_is_lost_or_out_of_place(self, proxied):
+        sent = random.Random(1).randbytes(3_000_000)
+
+        def send():
+            for start in range(0, len(sent), 70_001):
+                proxied.sendall(sent[start : start + 70_001])
+            proxied.shutdown(socket.SHUT_WR)
+
+        threading.Thread(target=send, daemon=True).start()
+        got = bytearray()
+        while data := proxied.recv(65_536):
+            got += data
+        assert got == sent

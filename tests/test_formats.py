@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_hilo import formats
+from django_hilo.formats import Numbers, TextStyle
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, DocumentId, parse
+from django_hilo.ranges import Range, Reservation
+
+
+def reserved(low, high, server_prefix="", node_tag="A"):
+    return Reservation("orders", node_tag, Range(low, high), server_prefix, "ticket")
+
+
+@given(
+    low=st.integers(1, 12_000) | st.integers(MAX_NUMBER - 5000, MAX_NUMBER - 3000),
+    count=st.integers(1, 2500),
+    width=st.integers(0, MAX_WIDTH),
+    prefix=st.sampled_from(["", "North/"]),
+    tag=st.sampled_from(["", "A", "ABCD"]),
+    shows=st.booleans(),
+)
+def test_ids_are_those_that_are_composed_one_by_one(
+    low, count, width, prefix, tag, shows
+):
+    high = low + count - 1
+    style = TextStyle("orders", "/", shows, width)
+    made = formats.ids(style.of(reserved(low, high, prefix, tag)), low, high)
+    shown = tag if shows else ""
+    end = f"-{shown}" if shown else ""
+    assert made == [
+        f"orders/{prefix}{n:0{max(width, 1)}}{end}" for n in range(low, high + 1)
+    ]
+    assert parse(made[-1])[:4] == DocumentId("orders", prefix, high, shown)[:4]
+
+
+@pytest.mark.parametrize("style", [TextStyle("orders", "/", True, 0), Numbers()])
+@pytest.mark.parametrize("low", [1, 999, 1000, 1001, 123_456, MAX_NUMBER - 10])
+def test_what_is_alike_begins_at_the_number(style, low):
+    format = style.of(reserved(low, low + 5))
+    last = min(format.last_alike(low), low + 5)
+    made = list(format.alike(low, last))
+    assert len(made) == last - low + 1
+    assert made[0] in {low, f"orders/{low}-A"}
+    assert made[-1] in {last, f"orders/{last}-A"}
+
+
+def test_numbers_are_ints():
+    assert formats.ids(Numbers(), 998, 2003) == list(range(998, 2004))

@@ -1,0 +1,191 @@
+"""The next range is there before the last one is used up; never in tests themselves."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from django_hilo.generator import next_id
+from django_hilo.models import HiLoDocument
+from django_hilo.ranges import next_capacity
+from tests.databases import CHOSEN
+from tests.records.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+on_servers = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+
+START = """
+import os, sys, threading, time
+from django.conf import settings
+settings.HILO = {**settings.HILO, "MAX_CAPACITY": 32, "PREFETCH_AT": 0.5}
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+from django_hilo import reservation
+from django_hilo.generator import next_id, next_ids, next_number, return_ranges
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import range_reserved
+reserved = []
+def receive(reservation, **kwargs):
+    reserved.append((threading.current_thread().name, reservation.range.high))
+range_reserved.connect(receive)
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "never"
+        time.sleep(0.01)
+"""
+
+
+@on_servers
+@pytest.mark.parametrize("ask", ["next_id(Order)", "next_number(Order)"])
+def test_nobody_waits(python, ask):
+    code = f"""
+for number in range(16):
+    assert len(reserved) == 1 or number == 0, number
+    {ask}
+until(lambda: len(reserved) == 2)
+with CaptureQueriesContext(connection) as queries:
+    for _ in range(32):
+        {ask}
+assert not queries.captured_queries
+until(lambda: len(reserved) == 3)
+until(lambda: threading.active_count() == 1)
+print(reserved)
+"""
+    assert python(START + code) == str(
+        [("MainThread", 32), ("hilo orders", 64), ("hilo orders", 96)]
+    )
+
+
+@on_servers
+def test_a_process_that_ends_meanwhile_returns_it(python):
+    code = """
+reserve_range = reservation.reserve_range
+def slow(*args, **kwargs):
+    reserved = reserve_range(*args, **kwargs)
+    time.sleep(1)
+    return reserved
+next_id(Order)
+reservation.reserve_range = slow
+for _ in range(15):
+    last = next_id(Order)
+assert threading.active_count() == 2
+print(last)
+"""
+    assert python(START + code) == "orders/16-A"
+    # The newest range goes back, as ever; what is left of the one before is a gap.
+    assert HiLoDocument.objects.get().max == 32
+
+
+@on_servers
+def test_who_runs_out_meanwhile_waits_for_it(python):
+    code = """
+reserve_range = reservation.reserve_range
+begun, go_on = threading.Event(), threading.Event()
+def slow(*args, **kwargs):
+    begun.set(); go_on.wait(60)
+    return reserve_range(*args, **kwargs)
+next_ids(Order, 15)
+reservation.reserve_range = slow
+next_id(Order)
+begun.wait(60)
+next_ids(Order, 16)
+threading.Timer(0.3, go_on.set).start()
+with transaction.atomic():
+    print(next_id(Order), [name for name, high in reserved])
+"""
+    assert python(START + code) == "orders/33-A ['MainThread', 'hilo orders']"
+
+
+@on_servers
+def test_an_error_is_told_once_a_range_and_stops_nobody(python):
+    code = """
+import logging
+class Lines(logging.Handler):
+    def emit(self, record): lines.append(record.getMessage())
+lines = []
+logging.getLogger("django_hilo").addHandler(Lines())
+reserve_range = reservation.reserve_range
+def fail(*args, **kwargs):
+    if threading.current_thread() is threading.main_thread():
+        return reserve_range(*args, **kwargs)
+    raise OSError("no route")
+next_id(Order)
+reservation.reserve_range = fail
+for _ in range(31):
+    next_id(Order)
+until(lambda: threading.active_count() == 1)
+assert next_id(Order) == "orders/33-A"
+print(lines)
+"""
+    printed = python(START + code)
+    assert printed.count("could not be fetched ahead: no route") == 1
+
+
+@on_servers
+def test_a_fork_meanwhile(python):
+    code = """
+begun = threading.Event()
+reserve_range = reservation.reserve_range
+def slow(*args, **kwargs):
+    begun.set(); time.sleep(0.5)
+    return reserve_range(*args, **kwargs)
+mine = next_ids(Order, 15)
+connections.close_all()
+reservation.reserve_range = slow
+mine.append(next_id(Order))
+begun.wait(60)
+reader, writer = os.pipe()
+import warnings; warnings.simplefilter("ignore")
+if os.fork() == 0:
+    os.write(writer, repr([next_id(Order) for _ in range(40)]).encode())
+    os._exit(0)
+mine += [next_id(Order) for _ in range(60)]
+os.wait()
+theirs = eval(os.read(reader, 65536))
+assert not set(mine) & set(theirs)
+print(len({*mine, *theirs}))
+"""
+    assert python(START + code) == "116"
+
+
+@on_servers
+def test_it_opens_no_connection_but_the_processs_own(python):
+    code = """
+next_ids(Order, 16)
+until(lambda: len(reserved) == 2)
+until(lambda: threading.active_count() == 1)
+from django_hilo.connections import _own_connections
+assert list(_own_connections) == ["default"]
+print(HiLoDocument.objects.get().max)
+"""
+    assert python(START + code) == "64"
+
+
+def test_not_in_tests(settings):
+    settings.HILO = {**settings.HILO, "PREFETCH_AT": 0.1}
+    for _ in range(40):
+        next_id(Order)
+    assert not [each for each in threading.enumerate() if "hilo" in each.name]
+    assert HiLoDocument.objects.get().max == 96
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="of SQLite")
+def test_not_on_sqlite(python):
+    code = """
+for _ in range(32):
+    next_id(Order)
+assert threading.active_count() == 1
+print(reserved)
+"""
+    assert python(START + code) == "[('MainThread', 32)]"
+
+
+@pytest.mark.parametrize(
+    ("lasted", "took", "expected"),
+    [(0.079, 0.01, 400), (0.081, 0.01, 200), (45.0, 0.01, 100), (45.0, 6.0, 400)],
+)
+def test_a_range_that_lasts_for_few_refills_is_quadrupled(lasted, took, expected):
+    assert next_capacity(100, lasted, 32, 1000, took) == expected
+    assert next_capacity(100, lasted, 32, 50, took) == 50
