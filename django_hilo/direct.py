@@ -1,31 +1,26 @@
 """Raise Max with one UPDATE that tells what it wrote, where no more has to be done.
 
 It finds no row where the way of counter.py has more to do: there is none yet, another
-server raised it, fewer numbers are left, the server prefix needs a closer look.
+server raised it, fewer numbers are left, the server prefix is another than is known.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db import connections
+from django.db import Error, connections
 from django.utils import timezone
 
 from django_hilo.attempts import short_transaction
 from django_hilo.conf import settings
 from django_hilo.connections import schema_of
-from django_hilo.identifiers import MAX_NUMBER, MAX_SERVER_PREFIX_LENGTH
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.servers import server_name
-
-# Low, Max and the server prefix.
-Written = tuple[int, int, str]
+from django_hilo.servers import server_name_sql
 
 _IDLE = 0  # libpq's PQTRANS_IDLE, in psycopg 3 and 2
-
-# Most of those in use; check_server_prefix() sees the others.
-_PREFIX = rf"\A([A-Za-z0-9/_.-]{{0,{MAX_SERVER_PREFIX_LENGTH - 1}}}[A-Za-z/_.-])?\Z"
 
 
 def raise_max(
@@ -45,27 +40,37 @@ def raise_max(
         or not connection.get_autocommit()
     ):
         return None
-    document = HiLoDocument(
-        id=HiLoDocument.key(collection, node_tag), size=size, ticket=ticket
-    )
+    prefix = _prefixes.get((connection.alias, node_tag), "")
     parameters = {
-        "id": document.id,
+        "id": HiLoDocument.key(collection, node_tag),
         "node_tag": node_tag,
         "size": size,
         "above": above,
         "highest": MAX_NUMBER - size,
         "reserved_at": connection.ops.adapt_datetimefield_value(timezone.now()),
         "ticket": ticket,
-        "prefix": _PREFIX,
+        "prefix": prefix,
     }
-    written = raise_as(db, parameters)
-    if written is None:
+    high = raise_as(db, parameters)
+    if high is None:
         return None
-    document.low, document.max, prefix = written
+    low = high - size + 1
+    document = HiLoDocument(
+        id=parameters["id"], low=low, max=high, size=size, ticket=ticket
+    )
     return document, prefix
 
 
-def _raise_in_one_message(db: str, parameters: dict[str, Any]) -> Written | None:
+def note_prefix(using: str, node_tag: str, prefix: str) -> None:
+    """Note the server prefix of a node, for the next `raise_max` to compare."""
+    _prefixes[using, node_tag] = prefix
+
+
+# What each node's prefix was the last time, by alias and tag.
+_prefixes: dict[tuple[str, str], str] = {}
+
+
+def _raise_on_postgresql(db: str, parameters: dict[str, Any]) -> int | None:
     connection = connections[db]
     if (
         settings.SYNCHRONOUS_COMMIT is not None
@@ -80,49 +85,85 @@ def _raise_in_one_message(db: str, parameters: dict[str, Any]) -> Written | None
         # What one message holds is one transaction. The UPDATE waits for a lock on the
         # table before it could set anything.
         wait = f"SET LOCAL lock_timeout = {ceil(settings.LOCK_TIMEOUT * 1000)}"
+        update = _update(_POSTGRESQL, server_name_sql(db))
         try:
-            cursor.execute(f"{wait}; {_update(db, 'GREATEST')}", parameters)
+            cursor.execute(f'{wait}; {update} RETURNING "max"', parameters)
             if cursor.description is None:
                 cursor.nextset()  # psycopg 3 keeps the answer to each statement
-            written: Written | None = cursor.fetchone()
-            return written
+            written = cursor.fetchone()
         except BaseException:
             if session.info.transaction_status != _IDLE:
                 # A signal's handler raised it, with the answer still under way.
                 connection.close()
             raise
+    return written[0] if written else None
 
 
-def _raise_in_transaction(db: str, parameters: dict[str, Any]) -> Written | None:
+def _raise_on_mariadb(db: str, parameters: dict[str, Any]) -> int | None:
+    connection = connections[db]
+    # Connections of this kind have it; the base class does not.
+    if not connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        return None  # MySQL has no variables of a statement
+    wait = f"SET STATEMENT innodb_lock_wait_timeout = {ceil(settings.LOCK_TIMEOUT)} FOR"
+    update = _update(_MARIADB, server_name_sql(db))
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(f"{wait} {update}", parameters)
+        except Error:
+            raise
+        except BaseException:
+            # A signal's handler raised it: PyMySQL would take the answer for the next.
+            connection.close()
+            raise
+        return cursor.lastrowid or None  # 0 where no row was found
+
+
+def _raise_on_sqlite(db: str, parameters: dict[str, Any]) -> int | None:
     if not connections[db].features.can_return_columns_from_insert:
         return None
+    update = _update(_SQLITE, server_name_sql(db))
     # By itself the UPDATE would stay uncommitted, and nobody told, as long as another
     # cursor of the connection is at the rows of a RETURNING.
     with short_transaction(db) as connection, connection.cursor() as cursor:
-        cursor.execute(_update(db, "MAX"), parameters)
+        cursor.execute(f'{update} RETURNING "max"', parameters)
         # All of them: SQLite's statement is not over before.
-        rows: list[Written] = cursor.fetchall()
-    return rows[0] if rows else None
+        rows = cursor.fetchall()
+    return rows[0][0] if rows else None
 
 
-_RAISES = {"postgresql": _raise_in_one_message, "sqlite": _raise_in_transaction}
+class _Dialect(NamedTuple):
+    quote: str
+    greatest: str
+    # How an expression gets out.
+    told: str
+    # What keeps a comparison from ignoring case.
+    exactly: str
 
 
-def _update(db: str, greatest: str) -> str:
-    connection = connections[db]
-    quote = connection.ops.quote_name
-    row, prefixes = (quote(m._meta.db_table) for m in (HiLoDocument, ServerPrefix))
-    last = f"{greatest}({row}.max, {row}.floor, %(above)s)"
-    own = f"SELECT prefix FROM {prefixes} WHERE node_tag = %(node_tag)s"  # noqa: S608 - quoted
-    prefix = f"COALESCE(({own}), '')"
-    # Connections of both kinds have it; the base class does not.
-    is_plain = connection.operators["regex"] % "%(prefix)s"  # type: ignore[attr-defined]
-    return (
-        f"UPDATE {row} SET max = {last} + %(size)s, low = {last} + 1, "  # noqa: S608 - quoted
-        f"size = %(size)s, reserved_at = %(reserved_at)s, ticket = %(ticket)s "
-        f"WHERE id = %(id)s AND {last} <= %(highest)s AND {prefix} {is_plain} "
+_POSTGRESQL = _Dialect('"', "GREATEST", "{}", "")
+_MARIADB = _Dialect("`", "GREATEST", "LAST_INSERT_ID({})", "BINARY")
+_SQLITE = _Dialect('"', "MAX", "{}", "")
+
+_RAISES = {
+    "postgresql": _raise_on_postgresql,
+    "mysql": _raise_on_mariadb,
+    "sqlite": _raise_on_sqlite,
+}
+
+
+@lru_cache
+def _update(dialect: _Dialect, server: str) -> str:
+    row, prefixes = HiLoDocument._meta.db_table, ServerPrefix._meta.db_table
+    last = f'{dialect.greatest}("max", floor, %(above)s)'
+    high = dialect.told.format(f"{last} + %(size)s")
+    prefix = f"SELECT prefix FROM {prefixes} WHERE node_tag = %(node_tag)s"  # noqa: S608 - our own names
+    statement = (
+        # MariaDB sets one after another: `last` must not see the new Max.
+        f'UPDATE {row} SET low = {last} + 1, "max" = {high}, size = %(size)s, '  # noqa: S608 - our own names
+        f"reserved_at = %(reserved_at)s, ticket = %(ticket)s "
+        f"WHERE id = %(id)s AND {last} <= %(highest)s "
+        f"AND COALESCE(({prefix}), '') = {dialect.exactly} %(prefix)s "
         # The name once: two would be two questions to the server.
-        f"AND COALESCE(NULLIF({server_name(db).sql}, ''), {row}.raised_by) "
-        f"= {row}.raised_by "
-        f"RETURNING low, max, {prefix}"
+        f"AND COALESCE(NULLIF({server}, ''), raised_by) = raised_by"
     )
+    return statement.replace('"', dialect.quote)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from concurrent.futures import Future
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from django.db import connections
 
@@ -17,22 +17,31 @@ logger = logging.getLogger("django_hilo")
 
 
 def prefetch(target: Target, counter: Counter) -> None:
-    """Fetch the next range in a thread, once for each range.
+    """Let a thread fetch the next range, once for each range.
 
-    Who runs out of numbers meanwhile waits for it. No daemon: the end of the process
-    waits too, so that the range goes back.
+    Who runs out of numbers meanwhile waits for it, and so does the end of the process:
+    the range goes back.
     """
     mine: Future[None] = Future()
     try:
         if counter.begin_ahead(mine):
-            threading.Thread(
-                target=_fetch, args=(mine, target, counter), name=f"hilo {target.name}"
-            ).start()
+            _worker(target.using).submit(_fetch, mine, target, counter)
     except RuntimeError:  # the interpreter is ending
         counter.end_refill(mine)
     except BaseException:
         counter.end_refill(mine)
         raise
+
+
+def _worker(using: str) -> ThreadPoolExecutor:
+    # One thread, as there is one connection of the process's own to work on. It stays:
+    # who asks for an id would wait for the start of another, but not for this one.
+    key = os.getpid(), using  # no child of a fork has its parent's threads
+    worker = _workers.get(key)
+    if worker is None:
+        new = ThreadPoolExecutor(1, thread_name_prefix=f"hilo {using}")
+        worker = _workers.setdefault(key, new)
+    return worker
 
 
 def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
@@ -49,3 +58,6 @@ def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
     finally:
         counter.end_refill(mine)
         connections.close_all()
+
+
+_workers: dict[tuple[int, str], ThreadPoolExecutor] = {}

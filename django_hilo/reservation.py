@@ -16,7 +16,7 @@ from django_hilo.columns import KeyColumn
 from django_hilo.conf import settings
 from django_hilo.connections import bind
 from django_hilo.counter import change_counter, new_ticket, no_direct_way
-from django_hilo.direct import raise_max
+from django_hilo.direct import note_prefix, raise_max
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
     MAX_NUMBER,
@@ -124,6 +124,7 @@ def reserve_range(
         take,
         direct=take_at_once if column is None else no_direct_way,
     )
+    note_prefix(using, node_tag, prefix)
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket)
 

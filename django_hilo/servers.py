@@ -32,14 +32,19 @@ _understood: dict[DatabaseKey, str] = {}
 
 
 def server_name(db: str) -> RawSQL:
-    """Return an expression for the name of the server that runs a query.
+    """Return an expression for the name of the server that runs a query."""
+    return RawSQL(server_name_sql(db), (), output_field=CharField())  # noqa: S611 - our own SQL
+
+
+def server_name_sql(db: str) -> str:
+    """Return the SQL of `server_name`.
 
     The first time in a process it asks the server what it understands.
     """
     key = database_key(connections[db].alias)
     if key not in _understood:
         _understood[key] = _first_understood(db)
-    return RawSQL(_understood[key], (), output_field=CharField())  # noqa: S611 - our own SQL
+    return _understood[key]
 
 
 def _first_understood(db: str) -> str:
