@@ -41,8 +41,9 @@ def raise_max(
     ):
         return None
     prefix = _prefixes.get((connection.alias, node_tag), "")
+    id = HiLoDocument.key(collection, node_tag)
     parameters = {
-        "id": HiLoDocument.key(collection, node_tag),
+        "id": id,
         "node_tag": node_tag,
         "size": size,
         "above": above,
@@ -55,9 +56,7 @@ def raise_max(
     if high is None:
         return None
     low = high - size + 1
-    document = HiLoDocument(
-        id=parameters["id"], low=low, max=high, size=size, ticket=ticket
-    )
+    document = HiLoDocument(id=id, low=low, max=high, size=size, ticket=ticket)
     return document, prefix
 
 
