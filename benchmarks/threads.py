@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Barrier
 
 from django.db import connections
 
@@ -37,20 +38,23 @@ def measure(bench: Bench) -> Iterator[Finding]:
 
 
 def _turn(threads: int, using: str) -> float:
-    start = time.perf_counter()
+    start = Barrier(threads)
     with ThreadPoolExecutor(threads) as executor:
-        taken = executor.map(
-            partial(_take, using, start + SECONDS), [AT_ONCE] * threads
-        )
-        return sum(taken) / (time.perf_counter() - start)
+        rates = executor.map(partial(_rate, using, start), range(threads))
+        return sum(rates)
 
 
-def _take(using: str, until: float, at_once: int) -> int:
+def _rate(using: str, start: Barrier, thread: int) -> float:
     ids = iter_ids(Order, using=using)
+    next(ids)
+    connections[using].ensure_connection()
+    start.wait()
+    began = now = time.perf_counter()
     taken = 0
-    while time.perf_counter() < until:
-        for _ in range(at_once):
+    while now < began + SECONDS:
+        for _ in range(AT_ONCE):
             next(ids)
-        taken += at_once
+        taken += AT_ONCE
+        now = time.perf_counter()
     connections.close_all()
-    return taken
+    return taken / (now - began)

@@ -22,7 +22,7 @@ from typing import Any
 from django_hilo.formats import Style
 from django_hilo.ranges import Reservation
 
-MAX_SIZE = 1000
+MAX_SIZE = 16_384
 
 _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
 
@@ -35,7 +35,7 @@ class Block:
     def __init__(
         self, reservation: Reservation, style: Style, low: int, high: int
     ) -> None:
-        ids = style.of(reservation).alike(low, high)
+        ids = style.of(reservation).iterator(low, high - low + 1)
         self.style = style
         self.ids = shared(compress(ids, _page.marks()))
 

@@ -1,7 +1,7 @@
-"""How numbers become ids, a thousand at a time, by iterators in C.
+"""How numbers become ids, thousands at a time, by iterators in C.
 
-The digits of three places are made once; of a thousand numbers only what stands before
-them differs.
+The digits of three places are made once; only what stands before them differs, and that
+once in a thousand numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain, product, repeat, starmap
 from typing import Any, NamedTuple, Protocol
 
 from django_hilo.identifiers import id_end, id_start
@@ -21,10 +21,10 @@ _ALIKE = 1000
 class Format(Protocol):
     """Makes ids of consecutive numbers."""
 
-    def last_alike(self, low: int) -> int:
-        """Return up to where `alike` goes from ``low`` on."""
+    def alike(self, low: int, most: int) -> int:
+        """Return how many ids, up to ``most``, `iterator` can make from ``low`` on."""
 
-    def alike(self, low: int, high: int) -> Iterable[Any]:
+    def iterator(self, low: int, count: int) -> Iterable[Any]:
         """Return the ids of the numbers, by an iterator that runs no Python code."""
 
 
@@ -42,17 +42,26 @@ class TextFormat(NamedTuple):
     end: str
     width: int
 
-    def last_alike(self, low: int) -> int:
-        return low - low % _ALIKE + _ALIKE - 1
+    def alike(self, low: int, most: int) -> int:
+        past = low % _ALIKE
+        if most >= _ALIKE and not past:
+            return most - most % _ALIKE
+        return min(most, _ALIKE - past)
 
-    def alike(self, low: int, high: int) -> Iterable[str]:
+    def iterator(self, low: int, count: int) -> Iterable[str]:
         thousands, first = divmod(low, _ALIKE)
-        digits, head = max(self.width, 1), self.start
-        if thousands or self.width > 3:
-            head += f"{thousands:0{max(self.width - 3, 1)}}"
-            digits = 3
-        tails = _tails(digits, self.end)[first : first + high - low + 1]
-        return map(operator.add, repeat(head), tails)
+        if not thousands and self.width <= 3:
+            tails = _tails(max(self.width, 1), self.end)[first : first + count]
+            return map(operator.add, repeat(self.start), tails)
+        digits = f"0{max(self.width - 3, 1)}"
+        heads = [
+            f"{self.start}{each:{digits}}"
+            for each in range(thousands, thousands + 1 + (count - 1) // _ALIKE)
+        ]
+        tails = _tails(3, self.end)
+        if count < _ALIKE:
+            tails = tails[first : first + count]
+        return starmap(operator.add, product(heads, tails))
 
 
 class TextStyle(NamedTuple):
@@ -78,20 +87,20 @@ class Numbers(NamedTuple):
     def of(self, reservation: Reservation) -> Numbers:
         return self
 
-    def last_alike(self, low: int) -> int:
-        return low + _ALIKE - 1
+    def alike(self, low: int, most: int) -> int:
+        return most
 
-    def alike(self, low: int, high: int) -> Iterable[int]:
-        return range(low, high + 1)
+    def iterator(self, low: int, count: int) -> Iterable[int]:
+        return range(low, low + count)
 
 
 def ids(format: Format, low: int, high: int) -> list[Any]:
     """Return the ids of the numbers low to high."""
     parts = []
     while low <= high:
-        last = min(high, format.last_alike(low))
-        parts.append(format.alike(low, last))
-        low = last + 1
+        count = format.alike(low, high - low + 1)
+        parts.append(format.iterator(low, count))
+        low += count
     return list(chain.from_iterable(parts))
 
 

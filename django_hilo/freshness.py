@@ -41,11 +41,21 @@ def is_fresh(instance: models.Model, name: str) -> bool:
     return fresh_on(instance, name) is not None
 
 
-def not_fresh_on(
+def explicit_on(
     instances: Iterable[models.Model], name: str, using: str
 ) -> list[models.Model]:
-    """Return the instances whose values were not given for rows on ``using``."""
-    return [each for each in instances if fresh_on(each, name) != using]
+    """Return the instances whose value is there, but not given for rows on ``using``."""
+    found = []
+    # As fresh_on(), without a call for each of a million rows.
+    for instance in instances:
+        values = vars(instance)
+        value = values.get(name)
+        if value is None or value == "":
+            continue
+        fresh = vars(values["_state"]).get(_FRESH)
+        if not fresh or fresh.get(name) != (value, using):
+            found.append(instance)
+    return found
 
 
 def forget_fresh(instances: Iterable[models.Model], name: str) -> None:

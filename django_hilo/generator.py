@@ -100,7 +100,7 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
 
     An `Exception` is raised once, and the next call goes on; what interrupts a program
     (KeyboardInterrupt, a worker's time limit) may end it: make another. Which database
-    and schema it is, is looked at once for up to 1,000 ids: who switches schemas by
+    and schema it is, is looked at once for some thousand ids: who switches schemas by
     ``connection.schema_name`` does so before the first one.
     """
     resolve(target, using)

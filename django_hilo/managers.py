@@ -12,7 +12,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.fields.base import GivesIds
 from django_hilo.fields.bucket import with_buckets
-from django_hilo.freshness import watched
+from django_hilo.freshness import explicit_on, watched
 from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
@@ -61,8 +61,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
         using = self._write_alias()
         for field in _id_fields(self.model):
             if isinstance(field, CounterField):
-                field.check_explicit(objects, using)
-                field.expect_explicit(objects, using)
+                explicit = explicit_on(objects, field.attname, using)
+                field.check_explicit(explicit, using)
+                field.expect_explicit(explicit, using)
             if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
         for instance in objects:
@@ -130,7 +131,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
                     stack.enter_context(field.conflicting(objects, using))
-                explicit = [each for each in objects if not field.is_missing(each)]
+                explicit = explicit_on(objects, field.attname, using)
                 field.check_explicit(explicit, using)
                 field.expect_explicit(explicit, using)
                 stack.enter_context(field.inserting(objects, using))

@@ -96,20 +96,22 @@ class Counter:
 
         The block that others take from already, where it is not the ``spent`` one.
         """
-        with self.lock:
-            block = self._stock.block(style, spent)
-            if block is None:
-                self._stock.recall()
-                # When its first id is taken, as it is at once.
-                left = self._stock.left - 1
-                until_due = (
-                    left - self._due_at if 0 <= self._due_at < left else MAX_SIZE
-                )
-                # So that the next block is cut, and it is noticed, just then.
-                block = self._stock.cut(style, until_due)
-                if block is not None:
-                    self._note_due(left)
+        block = self._stock.block(style, spent)
+        if block is not None:
             return block
+        with self.lock:
+            return self._stock.block(style, spent) or self._cut(style)
+
+    def _cut(self, style: Style) -> Block | None:
+        self._stock.recall()
+        # When its first id is taken, as it is at once.
+        left = self._stock.left - 1
+        until_due = left - self._due_at if 0 <= self._due_at < left else MAX_SIZE
+        # So that the next block is cut, and it is noticed, just then.
+        block = self._stock.cut(style, until_due)
+        if block is not None:
+            self._note_due(left)
+        return block
 
     def _note_due(self, left: int) -> None:
         self.is_due = self._due_at >= 0 and left <= self._due_at

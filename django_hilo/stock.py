@@ -102,8 +102,8 @@ class Stock:
         if not self._ranges:
             return None
         held, size = self._ranges[0], self._block_size
-        alike = style.of(held.reservation).last_alike(held.next) - held.next + 1
-        share = held.take(min(size, alike, most))
+        most = min(size, most, held.left)
+        share = held.take(style.of(held.reservation).alike(held.next, most))
         self._block = Block(held.reservation, style, share.low, share.high)
         self._block_size = min(size * 2, blocks.MAX_SIZE)
         return self._block

@@ -40,11 +40,24 @@ def test_ids_are_those_that_are_composed_one_by_one(
 @pytest.mark.parametrize("low", [1, 999, 1000, 1001, 123_456, MAX_NUMBER - 10])
 def test_what_is_alike_begins_at_the_number(style, low):
     format = style.of(reserved(low, low + 5))
-    last = min(format.last_alike(low), low + 5)
-    made = list(format.alike(low, last))
-    assert len(made) == last - low + 1
+    count = format.alike(low, 6)
+    made = list(format.iterator(low, count))
+    last = low + count - 1
+    assert len(made) == count
     assert made[0] in {low, f"orders/{low}-A"}
     assert made[-1] in {last, f"orders/{last}-A"}
+
+
+@pytest.mark.parametrize("width", [0, 2, 3, 4, 10])
+@pytest.mark.parametrize("low", [1, 1000, 3000, 10_000, 998_000, MAX_NUMBER - 20_000])
+def test_whole_thousands_are_alike(low, width):
+    low -= low % 1000 if low > 1 else 0
+    format = TextStyle("orders", "/", True, width).of(reserved(low, low + 20_000))
+    count = format.alike(low, 16_384)
+    assert count == (999 if low == 1 else 16_000)
+    assert list(format.iterator(low, count)) == [
+        f"orders/{n:0{max(width, 1)}}-A" for n in range(low, low + count)
+    ]
 
 
 def test_numbers_are_ints():

@@ -16,7 +16,7 @@ from django_hilo.fields.base import IdField, parse_or_none
 from django_hilo.fields.checks import check_hilo_field
 from django_hilo.fields.conventions import apply_convention
 from django_hilo.fields.saving import NOTHING
-from django_hilo.freshness import forget_fresh, fresh_on, not_fresh_on
+from django_hilo.freshness import explicit_on, forget_fresh, fresh_on
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
 from django_hilo.targets import CounterField, resolve
 
@@ -136,10 +136,13 @@ class HiLoField(IdField, CounterField):
         missing: dict[int, models.Model] = {}
         asking: dict[int, models.Model] = {}
         for instance in instances:
-            if self.is_missing(instance):
+            value = vars(instance).get(self.attname, self)
+            if value is None or value == "":
                 missing[id(instance)] = instance
-            elif self._asks(instance) and not server_ids.asks_for_gapless(
-                self._value(instance)
+            elif (
+                server_ids.is_request(value)
+                and self._asks(instance)
+                and not server_ids.asks_for_gapless(value)
             ):
                 asking[id(instance)] = instance
         if missing:
@@ -236,9 +239,9 @@ class HiLoField(IdField, CounterField):
     ) -> list[DocumentId]:
         """Return the ids that are not ours but of the own counter."""
         found: list[DocumentId] = []
-        for instance in not_fresh_on(instances, self.attname, using):
+        for instance in explicit_on(instances, self.attname, using):
             value = self._value(instance)
-            if not isinstance(value, str) or not value:
+            if not isinstance(value, str):
                 continue
             given_on = fresh_on(instance, self.attname)
             target = resolve(self, using)

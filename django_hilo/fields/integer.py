@@ -14,6 +14,7 @@ from django_hilo.exceptions import TableMissing
 from django_hilo.fields.base import GivesIds
 from django_hilo.fields.checks import check_integer_field
 from django_hilo.freshness import (
+    explicit_on,
     forget_fresh,
     fresh_on,
     is_from_default,
@@ -193,7 +194,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         if self._has_no_counter:
             return []
         found = []
-        for instance in instances:
+        for instance in explicit_on(instances, self.attname, using):
             value = instance.__dict__.get(self.attname)
             if not (self._is_ours(instance, using) or is_from_default(instance)):
                 number = _number_of(value)
@@ -202,9 +203,9 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         return found
 
     def _is_ours(self, instance: models.Model, using: str) -> bool:
-        """Whether an instance's number is new, and of the counter of ``using``."""
+        """Whether an instance's number is new, if on another alias of one counter."""
         given_on = fresh_on(instance, self.attname)
-        return given_on == using or (
+        return (
             given_on is not None
             and resolve(self, given_on).key == resolve(self, using).key
         )
