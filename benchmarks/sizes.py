@@ -131,21 +131,29 @@ def _turn(model: Any, using: str) -> float:
 
 
 def _insert(model: Any, using: str) -> None:
-    """Insert as Django does: many rows a statement, and keys come back if not given."""
-    columns, end = "name, quantity", " RETURNING id"
-    rows: Sequence[Any] = [("chai", number) for number in range(AT_ONCE)]
+    """Insert as Django does: an array a column, and keys come back if not given."""
+    columns: dict[str, Sequence[Any]] = {
+        "name": ["chai"] * AT_ONCE,
+        "quantity": range(AT_ONCE),
+    }
+    end = " RETURNING id"
     if model is not AutoOrder:
-        columns, end = "name, quantity, id", ""
-        rows = [(*row, id) for row, id in zip(rows, _new(model, using), strict=True)]
-    places = f"({', '.join(['%s'] * len(rows[0]))})"
-    head = f"INSERT INTO {model._meta.db_table} ({columns}) VALUES "
+        columns["id"], end = _new(model, using), ""
+    arrays = [f"(%s)::{_type(model, name, using)}[]" for name in columns]
+    sql = (
+        f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) "
+        f"SELECT * FROM UNNEST({', '.join(arrays)}){end}"
+    )
     with connections[using].cursor() as cursor:
         for start in range(0, AT_ONCE, A_STATEMENT):
-            some = rows[start : start + A_STATEMENT]
-            sql = head + ", ".join([places] * len(some)) + end
-            cursor.execute(sql, [value for row in some for value in row])
+            some = slice(start, start + A_STATEMENT)
+            cursor.execute(sql, [list(values[some]) for values in columns.values()])
             if end:
                 cursor.fetchall()
+
+
+def _type(model: Any, name: str, using: str) -> str:
+    return model._meta.get_field(name).db_type(connections[using])
 
 
 def _new(model: Any, using: str) -> Sequence[Any]:

@@ -44,7 +44,7 @@ def is_fresh(instance: models.Model, name: str) -> bool:
 def explicit_on(
     instances: Iterable[models.Model], name: str, using: str
 ) -> list[models.Model]:
-    """Return the instances whose value is there, but not given for rows on ``using``."""
+    """Return the instances with a value that was not given for rows on ``using``."""
     found = []
     # As fresh_on(), without a call for each of a million rows.
     for instance in instances:

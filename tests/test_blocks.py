@@ -64,7 +64,7 @@ class TestCounters:
         for _ in range(9):
             block = counter.cut(STYLE, block)
             sizes.append(len(list(block.ids)))
-        assert sizes == [16, 32, 64, 128, 256, 502, 1000, 2000, 4000]
+        assert sizes == [16, 32, 64, 128, 256, 502, 1000, 2000, 1000]
 
     def test_the_block_of_others_is_used(self, counter):
         assert counter.cut(STYLE) is counter.cut(STYLE)
