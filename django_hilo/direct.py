@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from django.db import Error, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from django_hilo.attempts import short_transaction
@@ -20,6 +21,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.servers import server_name_sql
 
+_BOUND = "hilo_bound_wait"
 _IDLE = 0  # libpq's PQTRANS_IDLE, in psycopg 3 and 2
 
 
@@ -102,12 +104,11 @@ def _raise_on_mariadb(db: str, parameters: dict[str, Any]) -> int | None:
     connection = connections[db]
     # Connections of this kind have it; the base class does not.
     if not connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-        return None  # MySQL has no variables of a statement
-    wait = f"SET STATEMENT innodb_lock_wait_timeout = {ceil(settings.LOCK_TIMEOUT)} FOR"
-    update = _update(_MARIADB, server_name_sql(db))
+        return None  # not tried on MySQL
     with connection.cursor() as cursor:
         try:
-            cursor.execute(f"{wait} {update}", parameters)
+            _bound_wait(connection, cursor)
+            cursor.execute(_update(_MARIADB, server_name_sql(db)), parameters)
         except Error:
             raise
         except BaseException:
@@ -115,6 +116,14 @@ def _raise_on_mariadb(db: str, parameters: dict[str, Any]) -> int | None:
             connection.close()
             raise
         return cursor.lastrowid or None  # 0 where no row was found
+
+
+def _bound_wait(connection: BaseDatabaseWrapper, cursor: Any) -> None:
+    """Bound the wait for locks, once a session: it is our own."""
+    wanted = connection.connection, ceil(settings.LOCK_TIMEOUT)
+    if vars(connection).get(_BOUND) != wanted:
+        cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {wanted[1]}")
+        vars(connection)[_BOUND] = wanted
 
 
 def _raise_on_sqlite(db: str, parameters: dict[str, Any]) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sqlite3
 import threading
@@ -92,13 +91,13 @@ class TestStatements:
         reserve("orders", 10)
         with CaptureQueriesContext(counters_connection()) as queries:
             assert reserve("orders", 10).range == Range(11, 20)
-        sql = [re.split("; | FOR ", query["sql"])[-1].split()[0] for query in queries]
+        sql = [query["sql"].split(";")[-1].split()[0] for query in queries]
         assert (
             sql
             == {
                 "postgres": ["UPDATE"],
                 "sqlite": ["BEGIN", "UPDATE", "COMMIT"],
-                "mariadb": ["UPDATE"],
+                "mariadb": ["SET", "UPDATE"],  # tests have a new session each time
             }[CHOSEN]
         )
 
