@@ -247,7 +247,7 @@ class TestACommitThatFails:
         monkeypatch.setattr(BaseDatabaseWrapper, "_commit", fail_once)
         return failed, request.param
 
-    def test_gives_no_number_of_its_range(self, fails):
+    def test_gives_no_number_of_its_range(self, under_the_lock, fails):
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=100)
         failed, moment = fails
         given = next_number("orders")
