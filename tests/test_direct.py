@@ -12,7 +12,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from django.db import Error, connection, connections, transaction
+from django.db import (
+    Error,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
@@ -33,6 +39,7 @@ from django_hilo.ranges import Range
 from django_hilo.reservation import raise_floor, reserve, return_range
 from django_hilo.signals import range_reserved
 from tests.databases import CHOSEN
+from tests.test_reservation import DEADLOCKS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
@@ -432,6 +439,32 @@ class TestLocksOfStrangers:
             other.close()
             connection.close()
         assert reserve("orders", 10).range == Range(11, 20)
+
+
+class TestAnswersThatGetLost:
+    """As where Galera refuses the statement, or a connection ends after it."""
+
+    @pytest.mark.parametrize("was_done", [True, False])
+    def test_the_next_range_is_over_it(self, was_done, raised):
+        reserve("orders", 10)
+        lost = []
+
+        def lose(execute, sql, *args):
+            if lost or "UPDATE" not in sql:
+                return execute(sql, *args)
+            lost.append(sql)
+            if was_done:
+                execute(sql, *args)
+            error = OperationalError("the answer got lost")
+            error.__cause__ = DEADLOCKS[connection.vendor]
+            raise error
+
+        with counters_connection().execute_wrapper(lose):
+            taken = reserve("orders", 10).range
+        is_stored = was_done and CHOSEN != "sqlite"  # which rolls back
+        assert taken == (Range(21, 30) if is_stored else Range(11, 20))
+        assert row().max == taken.high
+        assert raised == [False, True]  # the first time there was no row
 
 
 class _Stop(BaseException):

@@ -241,7 +241,7 @@ class TestACommitThatFails:
             else:
                 wrapper.connection.rollback()
             error = OperationalError("deadlock at COMMIT")
-            error.__cause__ = _CAUSES[wrapper.vendor]
+            error.__cause__ = DEADLOCKS[wrapper.vendor]
             raise error
 
         monkeypatch.setattr(BaseDatabaseWrapper, "_commit", fail_once)
@@ -265,7 +265,7 @@ class _Deadlock(Exception):
         vars(self).update(codes)
 
 
-_CAUSES = {
+DEADLOCKS = {
     "postgresql": _Deadlock(sqlstate="40P01"),
     "mysql": _Deadlock(1213, "Deadlock found when trying to get lock"),
     "sqlite": _Deadlock(sqlite_errorcode=sqlite3.SQLITE_BUSY),
