@@ -129,7 +129,7 @@ def kill():
         def waits():
             cursor.execute(
                 "SELECT id FROM information_schema.processlist WHERE info LIKE %s "
-                "AND id NOT IN (CONNECTION_ID(), %s)", ["%FOR UPDATE%", held_by]
+                "AND id NOT IN (CONNECTION_ID(), %s)", ["%hilodocument%", held_by]
             )
             return cursor.fetchone()
         wait_until(waits)
