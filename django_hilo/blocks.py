@@ -1,7 +1,8 @@
 """Ids that are handed out by an iterator in C, without a lock of ours.
 
-Why that is safe: one step of the iterator runs no Python code, and only there may
-another thread take over, so that each id comes out once (the "GIL"); whoever needs the
+Why that is safe: one step of the iterator runs no Python code, nor allocates what the
+garbage collector counts (its finalizers are Python code), and only there may another
+thread take over, so that each id comes out once (the "GIL"); whoever needs the
 rest of the numbers takes them out of the same iterator. In the child of a fork it ends
 at once: each step looks at a byte of a page of memory that the system wipes there, even
 where a server forks in C and no hook of Python's runs. A system without such pages is
@@ -22,7 +23,7 @@ from typing import Any
 from django_hilo.formats import Style
 from django_hilo.ranges import Reservation
 
-MAX_SIZE = 16_384
+MAX_SIZE = 8_192
 
 _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
 

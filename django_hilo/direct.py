@@ -109,6 +109,8 @@ def _raise_on_mariadb(db: str, parameters: dict[str, Any]) -> int | None:
         try:
             _bound_wait(connection, cursor)
             cursor.execute(_update(_MARIADB, server_name_sql(db)), parameters)
+            if cursor.rowcount and not cursor.lastrowid:
+                return _hidden_max(cursor, parameters)
         except Error:
             raise
         except BaseException:
@@ -116,6 +118,17 @@ def _raise_on_mariadb(db: str, parameters: dict[str, Any]) -> int | None:
             connection.close()
             raise
         return cursor.lastrowid or None  # 0 where no row was found
+
+
+def _hidden_max(cursor: Any, parameters: dict[str, Any]) -> int | None:
+    """Read Max, which a trigger on the table keeps from us, while it is still ours."""
+    row = HiLoDocument._meta.db_table
+    cursor.execute(
+        f"SELECT `max` FROM {row} WHERE id = %(id)s AND ticket = %(ticket)s",  # noqa: S608 - our own name
+        parameters,
+    )
+    written = cursor.fetchone()
+    return written[0] if written else None
 
 
 def _bound_wait(connection: BaseDatabaseWrapper, cursor: Any) -> None:

@@ -57,6 +57,7 @@ _MYSQL = {
     1020: Failure.RETRY,  # record changed since the snapshot
     1062: Failure.RETRY,  # another process made the first row
     1205: Failure.LOCKED,  # innodb_lock_wait_timeout
+    1317: Failure.LOCKED,  # KILL QUERY
     1969: Failure.LOCKED,  # max_statement_time
     1146: Failure.NO_TABLE,
     1054: Failure.NO_COLUMN,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain, product, repeat, starmap
+from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol
 
 from django_hilo.identifiers import id_end, id_start
@@ -25,7 +25,11 @@ class Format(Protocol):
         """Return how many ids, up to ``most``, `iterator` can make from ``low`` on."""
 
     def iterator(self, low: int, count: int) -> Iterable[Any]:
-        """Return the ids of the numbers, by an iterator that runs no Python code."""
+        """Return the ids of the numbers, by an iterator whose steps are atomic.
+
+        None may run Python code, nor allocate what the garbage collector knows: up to
+        Python 3.11 any such allocation may collect, and finalizers let others run.
+        """
 
 
 class Style(Protocol):
@@ -50,18 +54,19 @@ class TextFormat(NamedTuple):
 
     def iterator(self, low: int, count: int) -> Iterable[str]:
         thousands, first = divmod(low, _ALIKE)
-        if not thousands and self.width <= 3:
-            tails = _tails(max(self.width, 1), self.end)[first : first + count]
-            return map(operator.add, repeat(self.start), tails)
-        digits = f"0{max(self.width - 3, 1)}"
-        heads = [
-            f"{self.start}{each:{digits}}"
-            for each in range(thousands, thousands + 1 + (count - 1) // _ALIKE)
-        ]
-        tails = _tails(3, self.end)
+        heads, digits = [self.start], max(self.width, 1)
+        if thousands or self.width > 3:
+            zeros, digits = f"0{max(self.width - 3, 1)}", 3
+            last = thousands + (count - 1) // _ALIKE
+            heads = [
+                f"{self.start}{each:{zeros}}" for each in range(thousands, last + 1)
+            ]
+        tails = _tails(digits, self.end)
         if count < _ALIKE:
             tails = tails[first : first + count]
-        return starmap(operator.add, product(heads, tails))
+        return chain.from_iterable(
+            [map(operator.add, repeat(head), tails) for head in heads]
+        )
 
 
 class TextStyle(NamedTuple):

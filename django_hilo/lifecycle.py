@@ -12,7 +12,15 @@ from typing import Any
 from django.core.signals import request_finished, request_started
 from django.db.models.signals import post_migrate, pre_save
 
-from django_hilo import connections, gapless, generator, pool, rebuilds, reservation
+from django_hilo import (
+    connections,
+    gapless,
+    generator,
+    pool,
+    prefetching,
+    rebuilds,
+    reservation,
+)
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
@@ -57,6 +65,7 @@ def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
     pool.after_fork_in_child()
     connections.after_fork_in_child()
+    prefetching.after_fork_in_child()
     for signal in range_reserved, range_returned, counter_changed:
         # A thread of the parent may have been sending: Django takes this lock for it.
         signal.lock = threading.Lock()

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import logging
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections import deque
+from concurrent.futures import Future
+from queue import SimpleQueue
 
 from django.db import connections
 
-from django_hilo.connections import use_own
+from django_hilo.connections import database_key, use_own
 from django_hilo.pool import Counter
 from django_hilo.refills import refill_as
 from django_hilo.targets import Target
 
 logger = logging.getLogger("django_hilo")
 
+Job = tuple[Future[None], Target, Counter]
+
 
 def prefetch(target: Target, counter: Counter) -> None:
     """Let a thread fetch the next range, once for each range.
 
-    Who runs out of numbers meanwhile waits for it, and so does the end of the process:
-    the range goes back.
+    Who runs out of numbers meanwhile waits for it, and so does `return_ranges`, which
+    the end of the process calls.
     """
     mine: Future[None] = Future()
     try:
         if counter.begin_ahead(mine):
-            _worker(target.using).submit(_fetch, mine, target, counter)
+            _idle_thread().put((mine, target, counter))
     except RuntimeError:  # the interpreter is ending
         counter.end_refill(mine)
     except BaseException:
@@ -33,21 +38,43 @@ def prefetch(target: Target, counter: Counter) -> None:
         raise
 
 
-def _worker(using: str) -> ThreadPoolExecutor:
-    # One thread, as there is one connection of the process's own to work on. It stays:
-    # who asks for an id would wait for the start of another, but not for this one.
-    key = os.getpid(), using  # no child of a fork has its parent's threads
-    worker = _workers.get(key)
-    if worker is None:
-        new = ThreadPoolExecutor(1, thread_name_prefix=f"hilo {using}")
-        worker = _workers.setdefault(key, new)
-    return worker
+def after_fork_in_child() -> None:
+    """Start without the parent's threads."""
+    global _idle, _owner
+    _idle, _owner = deque(), os.getpid()
+
+
+def _idle_thread() -> SimpleQueue[Job]:
+    """Return what a thread with nothing to do waits at.
+
+    Threads stay: who asks for an id would wait for the start of one as long as for a
+    range. They are daemons, so that one whose start a signal's handler broke off, which
+    nobody knows of, keeps no process from ending.
+    """
+    if _owner != os.getpid():
+        after_fork_in_child()
+    try:
+        return _idle.pop()
+    except IndexError:
+        jobs: SimpleQueue[Job] = SimpleQueue()
+        threading.Thread(
+            target=_work, args=(jobs, _idle), name="hilo", daemon=True
+        ).start()
+        return jobs
+
+
+def _work(jobs: SimpleQueue[Job], idle: deque[SimpleQueue[Job]]) -> None:
+    while True:
+        _fetch(*jobs.get())
+        idle.append(jobs)
 
 
 def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
     try:
-        with use_own(target.using):
-            refill_as(mine, target, counter, 0)
+        # Meanwhile the alias may have become that of another database.
+        if database_key(target.using) == counter.key.database:
+            with use_own(target.using):
+                refill_as(mine, target, counter, 0)
     except Exception as error:  # noqa: BLE001 - nobody asked yet
         logger.warning(
             "The next range of %r on %r could not be fetched ahead: %s",
@@ -57,7 +84,11 @@ def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
         )
     finally:
         counter.end_refill(mine)
-        connections.close_all()
+        # Not only closed: the next one is to have the settings of its time.
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            del connections[connection.alias]
 
 
-_workers: dict[tuple[int, str], ThreadPoolExecutor] = {}
+_idle: deque[SimpleQueue[Job]] = deque()
+_owner = os.getpid()

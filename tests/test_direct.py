@@ -305,6 +305,25 @@ class TestWhatTheRowsLockDoes:
         assert raised == [False]
 
 
+class TestTriggers:
+    @on_mariadb
+    def test_a_trigger_that_hides_what_was_written(self, raised):
+        reserve("orders", 10)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TRIGGER audited AFTER UPDATE ON django_hilo_hilodocument "
+                "FOR EACH ROW SET @audited = NEW.max"
+            )
+        try:
+            assert reserve("orders", 10).range == Range(11, 20)
+            assert reserve("orders", 10).range == Range(21, 30)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP TRIGGER audited")
+        assert raised == [False, True, True]
+        assert row().max == 30
+
+
 class TestTransactionsOfTheCaller:
     @pytest.fixture(autouse=True)
     def a_row(self):

@@ -52,9 +52,7 @@ assert not queries.captured_queries
 until(lambda: len(reserved) == 3)
 print(reserved)
 """
-    assert python(START + code) == str(
-        [("MainThread", 32), ("hilo default_0", 64), ("hilo default_0", 96)]
-    )
+    assert python(START + code) == str([("MainThread", 32), ("hilo", 64), ("hilo", 96)])
 
 
 @on_servers
@@ -94,7 +92,7 @@ threading.Timer(0.3, go_on.set).start()
 with transaction.atomic():
     print(next_id(Order), [name for name, high in reserved])
 """
-    assert python(START + code) == "orders/33-A ['MainThread', 'hilo default_0']"
+    assert python(START + code) == "orders/33-A ['MainThread', 'hilo']"
 
 
 @on_servers
@@ -147,6 +145,65 @@ assert not set(mine) & set(theirs)
 print(len({*mine, *theirs}))
 """
     assert python(START + code) == "116"
+
+
+@on_servers
+def test_an_alias_that_becomes_that_of_another_database(python):
+    """A thread that stays must not stay with the database of before."""
+    code = """
+name = connections["other"].settings_dict["NAME"]
+other = {**connections.settings["default"], "NAME": name}
+numbers = [next_number(Order) for _ in range(16)]
+until(lambda: len(reserved) == 2)
+connections.close_all()
+connections.settings["default"] = other
+del connections["default"]
+numbers = [next_number(Order) for _ in range(60)]
+until(lambda: len(reserved) == 5)
+last = HiLoDocument.objects.get().max
+print(numbers == list(range(1, 61)), last)
+"""
+    assert python(START + code) == "True 96"
+
+
+@on_servers
+def test_receivers_wait_for_no_range_of_others(python):
+    code = """
+from tests.records.models import Invoice
+released = threading.Event()
+def wait(reservation, **kwargs):
+    if threading.current_thread() is not threading.main_thread():
+        if reservation.collection == "orders":
+            next_ids(Invoice, 40)
+            released.wait(60)
+range_reserved.connect(wait)
+next_ids(Order, 16)
+for _ in range(100):
+    next_id(Invoice)
+until(lambda: any(name == "hilo" for name, high in reserved if high > 64))
+released.set()
+print("went on")
+"""
+    assert python(START + code) == "went on"
+
+
+@on_servers
+def test_a_start_that_is_broken_off_keeps_no_process_from_ending(python):
+    code = """
+start = threading.Thread.start
+def broken_off(thread):
+    start(thread)
+    raise KeyboardInterrupt
+threading.Thread.start = broken_off
+try:
+    next_ids(Order, 16)
+except KeyboardInterrupt:
+    print("broken off")
+threading.Thread.start = start
+next_ids(Order, 16)
+"""
+    assert python(START + code) == "broken off"
+    assert HiLoDocument.objects.get().max == 32
 
 
 @on_servers
