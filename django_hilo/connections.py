@@ -172,25 +172,36 @@ class OwnConnection:
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: tuple[str, ...] | None = None
         self._held_for_fork = False
-        self._lock = threading.Lock()
+        # Of a thread, so that no other can release it.
+        self._lock = threading.RLock()
+        self._is_used = False
 
     @contextmanager
     def used_for(self, callers: BaseDatabaseWrapper, timeout: float) -> Iterator[str]:
-        if not self._lock.acquire(timeout=timeout):
-            raise ReservationTimeout(
-                f"The connection that reserves ranges on {callers.alias!r} was busy "
-                f"for {timeout:g} s. Look for a transaction that holds the row of a "
-                f"HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
-            )
+        # A signal's handler may raise as soon as the lock is ours: it is released
+        # whatever happened, which fails where it is not.
         try:
-            connections[self._alias] = self._open(callers)
+            if not self._lock.acquire(timeout=timeout) or self._is_used:
+                raise ReservationTimeout(
+                    f"The connection that reserves ranges on {callers.alias!r} was "
+                    f"busy for {timeout:g} s. Look for a transaction that holds the "
+                    f"row of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
+                )
+            self._is_used = True
             try:
-                yield self._alias
+                connections[self._alias] = self._open(callers)
+                try:
+                    yield self._alias
+                finally:
+                    del connections[self._alias]
+                    self._close_as_due()
             finally:
-                del connections[self._alias]
-                self._close_as_due()
+                self._is_used = False
         finally:
-            self._lock.release()
+            try:  # noqa: SIM105 - a handler may raise after any call before it
+                self._lock.release()
+            except RuntimeError:
+                pass
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         key = database_key(callers.alias)
@@ -217,14 +228,15 @@ class OwnConnection:
         """Close the connection when ``CONN_MAX_AGE`` says so and nobody uses it."""
         if self._lock.acquire(blocking=False):
             try:
-                self._close_as_due()
+                if not self._is_used:
+                    self._close_as_due()
             finally:
                 self._lock.release()
 
     def close_before_fork(self, timeout: float) -> None:
         """Close the connection and keep other threads off it until the fork is done."""
         self._held_for_fork = self._lock.acquire(timeout=timeout)
-        if self._held_for_fork and self._wrapper is not None:
+        if self._held_for_fork and not self._is_used and self._wrapper is not None:
             self._wrapper.close()
 
     def go_on_after_fork(self) -> None:

@@ -7,6 +7,7 @@ again. On SQLite, numbers that only a rolled-back transaction saw may come again
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -14,7 +15,7 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import pool
-from django_hilo.connections import is_bound
+from django_hilo.connections import OwnConnection, is_bound
 from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.generator import next_ids, next_number
 from django_hilo.models import HiLoDocument
@@ -480,3 +481,50 @@ def test_first_row_race_and_hot_row_among_threads():
         thread.join(PATIENCE)
 
     assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestALockThatIsInterrupted:
+    """As by Ctrl-C, or the time limit of a Celery task."""
+
+    class Interrupted:
+        """A lock whose owner is told to stop as soon as it has it."""
+
+        def __init__(self, lock):
+            self._lock = lock
+            self.release = lock.release
+
+        def acquire(self, **options):
+            assert self._lock.acquire(**options)
+            raise KeyboardInterrupt
+
+    def test_is_free_again(self):
+        own = OwnConnection("default")
+        lock = own._lock
+        own._lock = self.Interrupted(lock)
+        with pytest.raises(KeyboardInterrupt), own.used_for(connection, 1):
+            pass
+        own._lock = lock
+        with ThreadPoolExecutor(1) as executor:
+            assert executor.submit(self._use, own).result() == "default:hilo"
+
+    def test_is_not_used_twice_by_one_thread(self):
+        own = OwnConnection("default")
+        with own.used_for(connection, 1):
+            with (
+                pytest.raises(ReservationTimeout, match="was busy"),
+                own.used_for(connection, 0.1),
+            ):
+                pass
+            with ThreadPoolExecutor(1) as executor:
+                busy = executor.submit(self._use, own).exception()
+        assert isinstance(busy, ReservationTimeout)
+        assert self._use(own) == "default:hilo"
+
+    @staticmethod
+    def _use(own):
+        try:
+            with own.used_for(connection, 0.1) as alias:
+                return alias
+        finally:
+            connections.close_all()
