@@ -81,6 +81,23 @@ class TestColumnsThatCut:
         [fault] = source.faults("default")
         assert f"its type ends at {last}" in fault.message
 
+    @pytest.mark.skipif(CHOSEN != "mariadb", reason="an engine of MariaDB's")
+    def test_another_that_writes_meanwhile(self, make, monkeypatch):
+        make(
+            "CREATE TABLE counters (V bigint) ENGINE=MyISAM",
+            "INSERT INTO counters VALUES (1)",
+        )
+        write = Row._execute
+
+        def followed(*args: Any) -> int:
+            changed = write(*args)
+            execute("UPDATE counters SET V = V + 7")
+            return changed
+
+        monkeypatch.setattr(Row, "_execute", followed)
+        assert drawn(counter(), 1) == [2]
+        assert drawn(counter(), 1) == [10]
+
     @pytest.mark.skipif(CHOSEN != "sqlite", reason="a trigger of SQLite's")
     def test_a_trigger(self, make):
         make(
