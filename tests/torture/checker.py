@@ -220,8 +220,8 @@ def _check_max(
 
 
 def _was_lost(chosen: Chosen, floors: Iterable[Floor]) -> bool:
-    """Whether a process was killed while it wrote the floor of a number."""
-    return chosen.process.end == "killed" and any(
+    """Whether a process ended while it wrote the floor of a number."""
+    return chosen.process.end in ("killed", "abrupt") and any(
         floor.writer is chosen.process
         and floor.number >= chosen.number
         and floor.written_at == math.inf
