@@ -22,6 +22,9 @@ from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.servers import server_name_sql
 
 _BOUND = "hilo_bound_wait"
+# What each node's prefix was the last time, by alias and tag.
+_prefixes: dict[tuple[str, str], str] = {}
+
 _IDLE = 0  # libpq's PQTRANS_IDLE, in psycopg 3 and 2
 
 
@@ -65,10 +68,6 @@ def raise_max(
 def note_prefix(using: str, node_tag: str, prefix: str) -> None:
     """Note the server prefix of a node, for the next `raise_max` to compare."""
     _prefixes[using, node_tag] = prefix
-
-
-# What each node's prefix was the last time, by alias and tag.
-_prefixes: dict[tuple[str, str], str] = {}
 
 
 def _raise_on_postgresql(db: str, parameters: dict[str, Any]) -> int | None:
