@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.moving.finding import Found, moves_in
+from django_hilo.moving.steps import Step
+
+
+class Command(BaseCommand):
+    help = (
+        "Prints what the MoveToHiLo operations of a migration would do to a database, "
+        "step by step: tables, rows, locks and SQL, after the checks of the move. "
+        "Changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("app_label", help="App label of the migration.")
+        parser.add_argument("migration_name", help="Name of the migration, or a start.")
+        parser.add_argument(
+            "--database",
+            default=DEFAULT_DB_ALIAS,
+            choices=tuple(connections),
+            help="The database of the rows. Default: %(default)s.",
+        )
+        parser.add_argument(
+            "--backwards", action="store_true", help="Print the way back."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        connection = connections[options["database"]]
+        backwards = options["backwards"]
+        try:
+            for found in moves_in(
+                options["app_label"],
+                options["migration_name"],
+                connection,
+                is_applied=backwards,
+            ):
+                self.show_move(found, connection, backwards)
+        except HiLoError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write("Nothing was changed.")
+
+    def show_move(self, found: Found, connection: Any, backwards: bool) -> None:
+        steps = found.operation.steps(
+            found.migration.app_label,
+            connection,
+            found.before,
+            found.after,
+            forwards=not backwards,
+        )
+        title = (
+            f"{found.operation.describe()} on {connection.alias!r} "
+            f"({connection.display_name}), {len(steps)} steps"
+        )
+        self.stdout.write(self.style.MIGRATE_HEADING(title))
+        for number, step in enumerate(steps, 1):
+            self.show(number, step, connection)
+
+    def show(self, number: int, step: Step, connection: Any) -> None:
+        self.stdout.write(f"{number}. {step.what}")
+        if step.table:
+            rows = ", ".join(
+                f"{table} ({count} rows)" if count is not None else table
+                for table, count in _counted(step.table, connection)
+            )
+            self.stdout.write(f"   table: {rows}")
+        if step.lock:
+            self.stdout.write(f"   lock: {step.lock}")
+        for statement in step.sql:
+            self.stdout.write(f"   {statement}")
+
+
+def _counted(tables: str, connection: Any) -> list[tuple[str, int | None]]:
+    known = set(connection.introspection.table_names())
+    found: list[tuple[str, int | None]] = []
+    with connection.cursor() as cursor:
+        for table in tables.split(", "):
+            if table not in known:
+                found.append((table, None))
+                continue
+            quoted = connection.ops.quote_name(table)
+            cursor.execute(f"SELECT COUNT(*) FROM {quoted}")  # noqa: S608 - quoted
+            found.append((table, cursor.fetchone()[0]))
+    return found

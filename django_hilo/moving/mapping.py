@@ -1,0 +1,159 @@
+"""The table that keeps each UUID beside its id, from the way there to the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from django.db.backends.utils import strip_quotes, truncate_name
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.moving.steps import Move, Step
+from django_hilo.moving.values import Mapped
+
+_CHUNK = 1000
+
+
+def table_of(key: Any, connection: Any) -> str:
+    """Return the name of the table for a key."""
+    table = strip_quotes(key.model._meta.db_table).replace('"', "")
+    name: str = truncate_name(f"hilo_moved_{table}", connection.ops.max_name_length())
+    return name
+
+
+def create(move: Move, collation: str = "") -> Step:
+    """Return the step that makes the table, where it is not there yet."""
+    sql, values = move.sql, _values(move)
+    length = move.key.new.max_length
+    table = sql.name(values.table)
+    statement = (
+        f"CREATE TABLE IF NOT EXISTS {table} ("
+        f"old_id varchar(36){collation} NOT NULL PRIMARY KEY, "
+        f"old_text varchar(36){collation} NOT NULL UNIQUE, "
+        f"new_id varchar({length}){collation} NOT NULL UNIQUE)"
+    )
+    return Step("Make the table of UUIDs and ids", values.table, "", (statement,))
+
+
+def fill(move: Move, order_by: tuple[str, ...]) -> Step:
+    """Return the step that numbers the rows it does not have yet, and reserves."""
+
+    def act(editor: Any) -> None:
+        with move.connection.cursor() as cursor:
+            cursor.execute(f"SELECT COUNT(*) FROM {_missing(move)}")
+            count = cursor.fetchone()[0]
+        if count:
+            target = move.shape.target
+            (reserved,) = target.source.reserve(target.using, count, needed=count)
+            editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
+
+    return Step(
+        "Give each row a number, in order, from a range reserved for them",
+        move.key.table,
+        "",
+        (_insert(move, order_by, None),),
+        act,
+    )
+
+
+def complete(move: Move) -> Step:
+    """Return the step that gives UUIDs to rows that were made since."""
+    sql, values = move.sql, _values(move)
+    rows = f"SELECT {sql.name(move.key.column)} FROM {_missing(move)}"
+    insert = f"INSERT INTO {sql.name(values.table)} (old_id, old_text, new_id) VALUES"
+
+    def act(editor: Any) -> None:
+        while True:
+            with move.connection.cursor() as cursor:
+                cursor.execute(f"{rows} LIMIT {_CHUNK}")
+                ids = [row[0] for row in cursor.fetchall()]
+                if not ids:
+                    return
+                cursor.execute(
+                    f"{insert} {', '.join(['(%s, %s, %s)'] * len(ids))}",
+                    [part for each in ids for part in _new_uuid(move, each)],
+                )
+
+    return Step(
+        "Give new UUIDs to the rows that were made since",
+        values.table,
+        "",
+        (f"{insert} (a new uuid4 for each of: {rows})",),
+        act,
+    )
+
+
+def drop(move: Move) -> Step:
+    """Return the step that drops the table, on the way back."""
+    table = _values(move).table
+    return Step(
+        "Drop the table of UUIDs and ids",
+        table,
+        "",
+        (f"DROP TABLE {move.sql.name(table)}",),
+    )
+
+
+def _values(move: Move) -> Mapped:
+    assert isinstance(move.values, Mapped)
+    return move.values
+
+
+def _new_uuid(move: Move, id: str) -> tuple[str, str, str]:
+    new = uuid4()
+    return str(new) if _is_native(move) else new.hex, str(new), id
+
+
+def _is_native(move: Move) -> bool:
+    # Not what the database can: MariaDB's columns of before 10.7 stay as they were.
+    return bool(move.key.old.db_type(move.connection) == "uuid")
+
+
+def _missing(move: Move) -> str:
+    sql = move.sql
+    mapping, table = sql.name(_values(move).table), sql.name(move.key.table)
+    key = sql.text(f"{table}.{sql.name(move.key.column)}")
+    known = " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {mapping} moved WHERE moved.{column} = {key})"
+        for column in ("old_id", "new_id")
+    )
+    return f"{table} WHERE {known}"
+
+
+def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
+    sql = move.sql
+    options = move.key.old.model._meta
+    fields = {field.name: field for field in options.local_concrete_fields}
+    for name in order_by:
+        if name.lstrip("-") not in fields:
+            raise HiLoError(
+                f"order_by names {name!r}, which is no column of {options.label}'s own "
+                f"table: take one of {', '.join(fields)}."
+            )
+    orders = [
+        f"{sql.name(fields[name.lstrip('-')].column)}"
+        f"{' DESC' if name.startswith('-') else ''}"
+        for name in order_by
+    ]
+    key = sql.name(move.key.column)
+    number = f"ROW_NUMBER() OVER (ORDER BY {', '.join([*orders, key])})"
+    number = f"{'<Max>' if before is None else before} + {number}"
+    text = sql.text(key)
+    return (
+        f"INSERT INTO {sql.name(_values(move).table)} (old_id, old_text, new_id) "
+        f"SELECT {text}, {_with_dashes(move, text)}, "
+        f"{sql.compose(sql.text(number), move.shape.format)} FROM {_missing(move)}"
+    )
+
+
+def _with_dashes(move: Move, text: str) -> str:
+    """Return a UUID as Python writes it, which is what generic columns hold."""
+    if _is_native(move):
+        return text
+    parts = [
+        f"SUBSTR({text}, {start}, {length})"
+        for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    ]
+    if move.connection.vendor == "mysql":
+        return f"CONCAT_WS('-', {', '.join(parts)})"
+    return " || '-' || ".join(parts)

@@ -1,0 +1,161 @@
+"""MariaDB commits each statement, so each can be repeated after a crash in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_hilo.moving import counters, mapping
+from django_hilo.moving.constraints import ForeignKey, mariadb_keys
+from django_hilo.moving.relations import Column, by_table
+from django_hilo.moving.steps import Move, Step, generic_steps, update
+from django_hilo.moving.values import Mapped
+
+_COPY = "metadata lock: writers wait during the copy, all wait at its end"
+_ROWS = "its rows: reads go on"
+_SHORT = "metadata lock, for a change of the catalogue"
+
+
+def is_text(move: Move, column: Column | None = None) -> bool:
+    """Whether a column, or the key's, is a text: after a crash, or on the way back."""
+    place = column or move.key
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT data_type FROM information_schema.columns WHERE table_schema = "
+            "database() AND table_name = %s AND column_name = %s",
+            [place.table, place.column],
+        )
+        (found,) = cursor.fetchone()
+    return str(found).lower() == "varchar"
+
+
+def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    """Return the steps in either direction."""
+    keys = mariadb_keys(move)
+    found = [*_prepare(move, order_by), *[_drop(move, key) for key in keys]]
+    for table, columns in by_table(move.columns).items():
+        modify = _modify(move, table, columns)
+        convert = _convert(move, table, columns)
+        found += [modify, convert] if move.forwards else [convert, modify]
+    if move.forwards and not isinstance(move.values, Mapped):
+        # Writers that were not stopped may have inserted up to the change of the type.
+        changed = next(i for i, step in enumerate(found) if step.what == _TYPE)
+        found.insert(changed + 1, counters.raise_counter(move))
+    found += generic_steps(move, _ROWS)
+    if not move.forwards and counters.has_default(move):
+        found.append(_auto_increment(move))
+    found += [
+        _add(move, table, [key for key in keys if key.shown == table])
+        for table in dict.fromkeys(key.shown for key in keys)
+    ]
+    if not move.forwards and isinstance(move.values, Mapped):
+        found.append(mapping.drop(move))
+    return found
+
+
+def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    if not isinstance(move.values, Mapped):
+        return [counters.raise_counter(move)] if move.forwards else []
+    # One by bytes compares with columns of any other.
+    create = mapping.create(move, " COLLATE utf8mb4_bin")
+    if move.forwards:
+        return [create, mapping.fill(move, order_by)]
+    complete = mapping.complete(move)
+
+    def act(editor: Any) -> None:
+        # Keys that are UUIDs again, before a crash, are no ids to give UUIDs to.
+        if is_text(move) and complete.act is not None:
+            complete.act(editor)
+
+    return [create, complete._replace(act=act)]
+
+
+_TYPE = "Change the type (a copy of the table)"
+
+
+def _modify(move: Move, table: str, columns: list[Column]) -> Step:
+    # One collation for all: columns that differ cannot refer to each other.
+    text = f" COLLATE {_collation(move)}" if move.forwards else ""
+    changes = []
+    for column in columns:
+        aim = move.aim(column)
+        changes.append(
+            f"MODIFY {move.sql.name(column.column)} "
+            f"{aim.db_parameters(move.connection)['type']}{text} "
+            f"{'NULL' if aim.null else 'NOT NULL'}"
+            + (f" COMMENT {move.sql.value(aim.db_comment)}" if aim.db_comment else "")
+        )
+    statement = f"ALTER TABLE {move.sql.name(table)} {', '.join(changes)}"
+    return Step(_TYPE, table, _COPY, (statement,))
+
+
+def _convert(move: Move, table: str, columns: list[Column]) -> Step:
+    statement = update(move, table, [column.column for column in columns])
+
+    def act(editor: Any) -> None:
+        # Of another type they have been converted, before a crash on the way back.
+        if is_text(move, columns[0]):
+            editor.execute(statement, None)
+
+    return Step("Convert the values", table, _ROWS, (statement,), act)
+
+
+def _collation(move: Move) -> str:
+    given = move.key.new.db_parameters(move.connection).get("collation")
+    if given:
+        return str(given)
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_collation FROM information_schema.tables "
+            "WHERE table_schema = database() AND table_name = %s",
+            [move.key.table],
+        )
+        (found,) = cursor.fetchone()
+    return str(found)
+
+
+def _drop(move: Move, key: ForeignKey) -> Step:
+    name = move.sql.name(key.name)
+    statement = f"ALTER TABLE {key.table} DROP FOREIGN KEY IF EXISTS {name}"
+    return Step("Drop the foreign key", key.shown, _SHORT, (statement,))
+
+
+def _add(move: Move, table: str, keys: list[ForeignKey]) -> Step:
+    # All of a table's in one statement, which copies the table to check its rows.
+    def act(editor: Any) -> None:
+        with move.connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT constraint_name FROM information_schema.table_constraints "
+                "WHERE table_schema = database() AND table_name = %s",
+                [table],
+            )
+            known = {row[0] for row in cursor.fetchall()}
+        # One of a table that this migration made is added at its end.
+        to_come = set(map(str, editor.deferred_sql))
+        missing = [
+            key for key in keys if key.name not in known and key.whole not in to_come
+        ]
+        if missing:
+            editor.execute(_add_statement(missing), None)
+
+    what = "Add the foreign keys again, which checks all rows"
+    return Step(what, table, _COPY, (_add_statement(keys),), act)
+
+
+def _add_statement(keys: list[ForeignKey]) -> str:
+    return f"ALTER TABLE {keys[0].table} {', '.join(key.add for key in keys)}"
+
+
+def _auto_increment(move: Move) -> Step:
+    table = move.sql.name(move.key.table)
+
+    def act(editor: Any) -> None:
+        number = counters.next_default(move)
+        editor.execute(f"ALTER TABLE {table} AUTO_INCREMENT = {number}", None)
+
+    return Step(
+        "Let AUTO_INCREMENT go on over all numbers",
+        move.key.table,
+        _SHORT,
+        (f"ALTER TABLE {table} AUTO_INCREMENT = <over all numbers>",),
+        act,
+    )

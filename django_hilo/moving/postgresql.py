@@ -1,0 +1,161 @@
+"""PostgreSQL rewrites each table once, in the transaction of the migration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.moving import counters, mapping
+from django_hilo.moving.constraints import ForeignKey, postgres_keys
+from django_hilo.moving.relations import Column, by_table
+from django_hilo.moving.steps import Move, Step, generic_steps
+from django_hilo.moving.values import Mapped
+
+_EXCLUSIVE = "ACCESS EXCLUSIVE, until the commit"
+_ROWS = "ROW EXCLUSIVE (reads and other writes go on)"
+_FUNCTION = "hilo_moved"
+
+
+def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    """Return the steps in either direction."""
+    sql, tables = move.sql, by_table(move.columns)
+    if move.forwards:
+        _check_not_begun(move)
+    keys = postgres_keys(move)
+    mapped = isinstance(move.values, Mapped)
+    names = ", ".join(map(sql.name, tables))
+    found = [
+        # Triggers of statements before this one would not let tables be altered.
+        Step("Check what is deferred", "", "", ("SET CONSTRAINTS ALL IMMEDIATE",)),
+        Step(
+            "Lock the tables, so that nobody writes what is not seen",
+            ", ".join(tables),
+            _EXCLUSIVE,
+            (f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE",),
+        ),
+    ]
+    if mapped:
+        last = mapping.fill(move, order_by) if move.forwards else mapping.complete(move)
+        found += [mapping.create(move), last, _function(move)]
+    elif move.forwards:
+        found.append(counters.raise_counter(move))
+    found += [_drop(move, key) for key in keys]
+    if move.forwards and counters.has_default(move):
+        found.append(drop_default(move))
+    found += [_rewrite(move, table, columns) for table, columns in tables.items()]
+    if not move.forwards and counters.has_default(move):
+        found.append(_add_identity(move))
+    found += [
+        Step(
+            "Add the foreign key again, which checks all rows",
+            key.shown,
+            _EXCLUSIVE,
+            (key.whole,),
+        )
+        for key in keys
+    ]
+    found += generic_steps(move, _ROWS)
+    if mapped:
+        found.append(
+            Step("Drop the function", "", "", (f"DROP FUNCTION pg_temp.{_FUNCTION}",))
+        )
+        if not move.forwards:
+            found.append(mapping.drop(move))
+    return found
+
+
+def _check_not_begun(move: Move) -> None:
+    sql, key = move.sql, move.key
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(%s) "
+            "AND attname LIKE 'hilo\\_new\\_%%' AND NOT attisdropped",
+            [sql.name(key.table)],
+        )
+        if cursor.fetchone() is not None:
+            raise HiLoError(
+                f"hilo_move_online has begun to move {key}, and its triggers would go "
+                f"on over ids. Go on with its phases, which record the migration, or "
+                f"let its phase abandon drop them."
+            )
+
+
+def _function(move: Move) -> Step:
+    # The expression of a rewrite may hold no subquery, but a function that has one.
+    body = move.sql.value(f"SELECT {move.converted('value')}")
+    statement = (
+        f"CREATE FUNCTION pg_temp.{_FUNCTION}(value text) RETURNS text "
+        f"LANGUAGE sql STABLE AS {body}"
+    )
+    return Step("Make a function that looks values up", "", "", (statement,))
+
+
+def _drop(move: Move, key: ForeignKey) -> Step:
+    statement = f"ALTER TABLE {key.table} DROP CONSTRAINT {move.sql.name(key.name)}"
+    return Step("Drop the foreign key", key.shown, _EXCLUSIVE, (statement,))
+
+
+def _rewrite(move: Move, table: str, columns: list[Column]) -> Step:
+    changes = []
+    for column in columns:
+        name, aim = move.sql.name(column.column), move.aim(column)
+        parameters = aim.db_parameters(move.connection)
+        type, collation = parameters["type"], parameters.get("collation")
+        text = move.sql.text(name)
+        if isinstance(move.values, Mapped):
+            value = f"pg_temp.{_FUNCTION}({text})"
+        else:
+            value = move.converted(text)
+        changes.append(
+            f"ALTER COLUMN {name} TYPE {type}"
+            + (f" COLLATE {move.sql.name(collation)}" if collation else "")
+            + f" USING CAST({value} AS {type})"
+        )
+    statement = f"ALTER TABLE {move.sql.name(table)} {', '.join(changes)}"
+    return Step(
+        "Change type and values (one rewrite of the table and its indexes)",
+        table,
+        _EXCLUSIVE,
+        (statement,),
+    )
+
+
+def drop_default(move: Move) -> Step:
+    """Return the step that takes the identity, or a serial's sequence, from the key."""
+    sql, key = move.sql, move.key
+    table, column = sql.name(key.table), sql.name(key.column)
+    alter = f"ALTER TABLE {table} ALTER COLUMN {column} DROP"
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attidentity <> '', pg_get_serial_sequence(%s, %s) "
+            "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s",
+            [table, key.column, table, key.column],
+        )
+        is_identity, sequence = cursor.fetchone()
+    statements = [f"{alter} IDENTITY" if is_identity else f"{alter} DEFAULT"]
+    if sequence and not is_identity:
+        statements.append(f"DROP SEQUENCE {sequence}")
+    what = "Take the default from the key"
+    return Step(what, key.table, _EXCLUSIVE, tuple(statements))
+
+
+def _add_identity(move: Move) -> Step:
+    sql, key = move.sql, move.key
+    table, column = sql.name(key.table), sql.name(key.column)
+    suffix = key.old.db_type_suffix(move.connection)
+    add = f"ALTER TABLE {table} ALTER COLUMN {column} ADD {suffix}"
+
+    def act(editor: Any) -> None:
+        editor.execute(add, None)
+        number = counters.next_default(move)
+        editor.execute(
+            f"ALTER TABLE {table} ALTER COLUMN {column} RESTART {number}", None
+        )
+
+    return Step(
+        "Let the identity go on over all numbers",
+        key.table,
+        _EXCLUSIVE,
+        (add, f"ALTER TABLE {table} ALTER COLUMN {column} RESTART <over all numbers>"),
+        act,
+    )

@@ -1,0 +1,201 @@
+"""What must hold before anything is changed; each refusal says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connections
+from django.db.models import UUIDField
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import MAX_NUMBER, shown
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.moving.counters import highest_number
+from django_hilo.moving.relations import Column, GenericColumn, by_table
+from django_hilo.moving.steps import Move
+from django_hilo.moving.values import Mapped
+from django_hilo.sources.own import OwnCounter
+from django_hilo.targets import resolve
+
+_SHOWN = 3
+
+
+def check_tables(field: Any, using: str) -> None:
+    """Raise `HiLoError` where the counters' tables are not there yet."""
+    target = resolve(field, using)
+    if not isinstance(target.source, OwnCounter):
+        return
+    home = connections[target.using]
+    wanted = {HiLoDocument._meta.db_table, ServerPrefix._meta.db_table}
+    if wanted - set(home.introspection.table_names()):
+        raise HiLoError(
+            f"The tables of django_hilo are missing on {target.using!r}: add "
+            f'("django_hilo", "0003_raised_by") to the dependencies of this migration, '
+            f"and migrate that database first."
+        )
+
+
+def is_new(
+    columns: list[Column], generics: list[GenericColumn], connection: Any
+) -> bool:
+    """Whether no row has, or had, a key: there is nothing to number then."""
+    key = columns[0]
+    with connection.cursor() as cursor:
+        for table in by_table(columns):
+            cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(table)} LIMIT 1")
+            if cursor.fetchone() is not None:
+                return False
+    return not generics and (
+        isinstance(key.old, UUIDField) or highest_number(connection, key) == 0
+    )
+
+
+def check_way_there(move: Move, is_resumed: bool) -> None:
+    """Raise `HiLoError` for keys that make no ids, and for columns without room."""
+    if isinstance(move.values, Mapped):
+        highest = _last_number_of_rows(move)
+        if not is_resumed:
+            _check_no_strays(move)
+    else:
+        if not is_resumed:
+            _check_positive(move)
+        highest = highest_number(move.connection, move.key)
+    longest = move.shape.length(max(highest, 1))
+    most = move.key.new.max_length
+    if most is not None and longest > most:
+        raise HiLoError(
+            f"The id {move.shape.example(highest)!r} has {longest} characters, "
+            f"{move.key} takes {most}. Give the field a higher max_length."
+        )
+    for column in move.generics:
+        if column.max_length is not None and column.max_length < longest:
+            takes = (
+                f"{column.max_length} characters" if column.max_length else "no text"
+            )
+            raise HiLoError(
+                f"{column.label} refers to objects of {move.key.new.model._meta.label}"
+                f", and takes {takes}. Change it to CharField(max_length={most}), in a "
+                f"migration that runs before this one."
+            )
+
+
+def check_way_back(move: Move) -> None:
+    """Raise `HiLoError` where two ids have one number, or a text has none."""
+    if isinstance(move.values, Mapped):
+        _check_no_strays(move)
+        return
+    sql, key = move.sql, move.key
+    column, table = sql.name(key.column), sql.name(key.table)
+    number, is_digits = sql.number_or_null(column), sql.is_digits(column)
+    kind = "UNSIGNED" if move.connection.vendor == "mysql" else "bigint"
+    # After a crash on MariaDB some may be numbers already.
+    number = f"CASE WHEN {is_digits} THEN CAST({column} AS {kind}) ELSE {number} END"
+    _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())
+    most = most or MAX_NUMBER
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT MIN(id), MAX(id), number FROM "
+            f"(SELECT {column} AS id, {number} AS number FROM {table}) numbered "
+            f"GROUP BY number HAVING COUNT(*) > 1 OR number IS NULL OR number > {most} "
+            f"ORDER BY number LIMIT {_SHOWN}"
+        )
+        found = cursor.fetchall()
+    for least, greatest, its_number in found:
+        if its_number is None:
+            raise HiLoError(
+                f"{key} cannot go back to numbers: {shown(least)} has none. Give such "
+                f"rows ids with numbers, or delete them."
+            )
+        if least != greatest:
+            raise HiLoError(
+                f"{key} cannot go back to numbers: {_pairs(found)} have the same. Give "
+                f"one of each pair another id."
+            )
+        raise HiLoError(
+            f"{key} cannot go back to {type(key.old).__name__}: the number of "
+            f"{shown(least)} is over {most}."
+        )
+    _check_no_confusion(move, number)
+
+
+def _check_no_confusion(move: Move, number: str) -> None:
+    """Refuse texts of no row whose number is that of one, where no constraint is."""
+    sql, key = move.sql, move.key
+    own, table = sql.name(key.column), sql.name(key.table)
+    numbers = sql.name("numbered")
+    for column in move.columns[1:]:
+        if column.new.db_constraint:
+            continue
+        name = sql.name(column.column)
+        theirs = sql.number_or_null(f"referring.{name}")
+        odd = _examples(
+            move,
+            f"SELECT referring.{name} FROM {sql.name(column.table)} referring "
+            f"WHERE NOT ({sql.is_digits(f'referring.{name}')}) AND NOT EXISTS "
+            f"(SELECT 1 FROM {table} t WHERE t.{own} = referring.{name}) AND "
+            f"({theirs} IS NULL OR {theirs} IN "
+            f"(SELECT number FROM (SELECT {number} AS number FROM {table}) {numbers}))",
+        )
+        if odd:
+            raise HiLoError(
+                f"{column} cannot go back to numbers: {odd} is no row's id, and would "
+                f"become none, or that of another row. Correct these references."
+            )
+
+
+def _pairs(found: list[tuple[Any, Any, Any]]) -> str:
+    return ", ".join(
+        f"{shown(least)} and {shown(greatest)}"
+        for least, greatest, _ in found
+        if least != greatest
+    )
+
+
+def _check_positive(move: Move) -> None:
+    sql, key = move.sql, move.key
+    column = sql.name(key.column)
+    odd = _examples(
+        move, f"SELECT {column} FROM {sql.name(key.table)} WHERE {column} < 1"
+    )
+    if odd:
+        raise HiLoError(
+            f"{key} has {odd}: the number of an id is at least 1. Give these rows "
+            f"other keys first."
+        )
+
+
+def _last_number_of_rows(move: Move) -> int:
+    target = move.shape.target
+    rows = move.key.new.model._base_manager.using(move.connection.alias)
+    count = int(rows.count())
+    return target.source.read_max(target.using) + count if count else 0
+
+
+def _check_no_strays(move: Move) -> None:
+    """Refuse references to no row: the table of UUIDs and ids has none for them."""
+    sql, key = move.sql, move.key
+    own, table = sql.name(key.column), sql.name(key.table)
+    for column in move.columns[1:]:
+        if column.new.db_constraint:
+            continue
+        name = sql.name(column.column)
+        odd = _examples(
+            move,
+            f"SELECT {sql.text(f'referring.{name}')} "
+            f"FROM {sql.name(column.table)} referring "
+            f"WHERE referring.{name} IS NOT NULL AND NOT EXISTS "
+            f"(SELECT 1 FROM {table} t WHERE t.{own} = referring.{name})",
+        )
+        if odd:
+            raise HiLoError(
+                f"{column} refers to {odd}, which is no row of "
+                f"{key.new.model._meta.label}. Correct these references first."
+            )
+
+
+def _examples(move: Move, query: str) -> str:
+    """Return the first values that a query finds, as messages show them."""
+    with move.connection.cursor() as cursor:
+        cursor.execute(f"{query} LIMIT {_SHOWN}")
+        found = [" and ".join(map(shown, row)) for row in cursor.fetchall()]
+    return ", ".join(found)

@@ -1,0 +1,99 @@
+"""SQLite copies each table to change it; the whole move is one transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_hilo.columns import KeyColumn
+from django_hilo.moving import counters, mapping
+from django_hilo.moving.constraints import check_sqlite_keys
+from django_hilo.moving.relations import by_table
+from django_hilo.moving.steps import Move, Step, generic_steps, update
+from django_hilo.moving.values import Mapped
+
+_LOCK = "the file: all other writers wait until the commit"
+
+
+def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    """Return the steps in either direction."""
+    check_sqlite_keys(move)
+    if move.forwards:
+        return [*_prepare(move, order_by), *_there(move), _check(move)]
+    return [*_back(move), _check(move)]
+
+
+def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    if isinstance(move.values, Mapped):
+        return [mapping.create(move), mapping.fill(move, order_by)]
+    return [counters.raise_counter(move)]
+
+
+def _there(move: Move) -> list[Step]:
+    found = []
+    for table, columns in by_table(move.columns).items():
+        found.append(_remake(move, table, columns[0].new.model))
+        names = [column.column for column in columns]
+        found.append(
+            Step("Convert the values", table, _LOCK, (update(move, table, names),))
+        )
+    return found + generic_steps(move, _LOCK)
+
+
+def _back(move: Move) -> list[Step]:
+    found = []
+    if isinstance(move.values, Mapped):
+        found.append(mapping.complete(move))
+    for table, columns in by_table(move.columns).items():
+        names = [column.column for column in columns]
+        found.append(
+            Step("Convert the values", table, _LOCK, (update(move, table, names),))
+        )
+        found.append(_remake(move, table, columns[0].old.model))
+    found += generic_steps(move, _LOCK)
+    if isinstance(move.values, Mapped):
+        found.append(mapping.drop(move))
+    if counters.has_default(move):
+        found.append(_go_on(move))
+    return found
+
+
+def _go_on(move: Move) -> Step:
+    def go_on(editor: Any) -> None:
+        column = KeyColumn(move.key.table, move.key.column)
+        column.claim(move.connection.alias, counters.next_default(move) - 1)
+
+    return Step(
+        "Let AUTOINCREMENT go on over all numbers",
+        move.key.table,
+        _LOCK,
+        ("UPDATE sqlite_sequence",),
+        go_on,
+    )
+
+
+def _remake(move: Move, table: str, model: Any) -> Step:
+    def act(editor: Any) -> None:
+        # As Django does for the tables that refer to a key whose type it changes.
+        editor._remake_table(model)
+
+    new = move.sql.name(f"new__{table.strip(chr(34))}")
+    old = move.sql.name(table)
+    return Step(
+        "Copy the table with the new type",
+        table,
+        _LOCK,
+        (
+            f"CREATE TABLE {new} (...)",
+            f"INSERT INTO {new} (...) SELECT ... FROM {old}",
+            f"DROP TABLE {old}",
+            f"ALTER TABLE {new} RENAME TO {old}",
+        ),
+        act,
+    )
+
+
+def _check(move: Move) -> Step:
+    def act(editor: Any) -> None:
+        move.connection.check_constraints()
+
+    return Step("Check all foreign keys", "", _LOCK, ("PRAGMA foreign_key_check",), act)

@@ -1,0 +1,110 @@
+"""A move as a list of steps: what a dry run prints is what a migration runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django_hilo.moving.expressions import Sql
+from django_hilo.moving.relations import Column, GenericColumn
+from django_hilo.moving.shapes import Shape
+from django_hilo.moving.values import Values
+
+
+class Move(NamedTuple):
+    """All that is to be moved, on one database, in one direction.
+
+    ``columns`` starts with the key; their ``old`` fields are integers or UUIDs, their
+    ``new`` ones texts, in both directions.
+    """
+
+    connection: Any
+    columns: list[Column]
+    generics: list[GenericColumn]
+    shape: Shape
+    values: Values
+    forwards: bool
+
+    @property
+    def key(self) -> Column:
+        return self.columns[0]
+
+    @property
+    def sql(self) -> Sql:
+        return Sql(self.connection)
+
+    def aim(self, column: Column) -> Any:
+        """Return the field that a column is to be of."""
+        return column.new if self.forwards else column.old
+
+    def converted(self, text: str, *, generic: bool = False) -> str:
+        """Return SQL of the new value of a text that was not converted yet."""
+        if self.forwards:
+            return self.values.forwards(text, generic)
+        return self.values.backwards(text, generic)
+
+    def is_pending(self, text: str, *, generic: bool = False) -> str:
+        """Return SQL that tells whether a text is still to be converted."""
+        if self.forwards:
+            return self.values.is_old(text, generic)
+        return self.values.is_new(text, generic)
+
+
+class Step(NamedTuple):
+    """One step: what it does to a table, the lock it takes there, and how it runs.
+
+    ``sql`` is what it executes, or a description of what Django executes for it.
+    """
+
+    what: str
+    table: str
+    lock: str
+    sql: tuple[str, ...]
+    act: Callable[[Any], object] | None = None
+
+    def run(self, editor: Any) -> None:
+        if self.act is not None:
+            self.act(editor)
+            return
+        for statement in self.sql:
+            editor.execute(statement, None)
+
+
+def update(move: Move, table: str, names: list[str]) -> str:
+    """Return one UPDATE that converts the columns of a table that are texts now."""
+    sql = move.sql
+    # With their table: the one of UUIDs and ids has columns, too.
+    columns = {name: f"{sql.name(table)}.{sql.name(name)}" for name in names}
+    pending = [move.is_pending(column) for column in columns.values()]
+    values = ", ".join(
+        f"{sql.name(name)} = CASE WHEN {is_pending} THEN {move.converted(column)} "
+        f"ELSE {column} END"
+        for (name, column), is_pending in zip(columns.items(), pending, strict=True)
+    )
+    return f"UPDATE {sql.name(table)} SET {values} WHERE {' OR '.join(pending)}"
+
+
+def update_generic(move: Move, column: GenericColumn) -> str:
+    """Return one UPDATE that converts the keys of the moved models among others."""
+    sql = move.sql
+    table, name = sql.name(column.table), sql.name(column.column)
+    text, types = f"{table}.{name}", ", ".join(map(str, column.type_ids))
+    return (
+        f"UPDATE {table} SET {name} = "
+        f"{move.converted(text, generic=True)} "
+        f"WHERE {sql.name(column.type_column)} IN ({types}) "
+        f"AND {move.is_pending(text, generic=True)}"
+    )
+
+
+def generic_steps(move: Move, lock: str) -> list[Step]:
+    """Return the steps for generic foreign keys and the admin's log."""
+    return [
+        Step(
+            "Convert the generic foreign keys",
+            column.table,
+            lock,
+            (update_generic(move, column),),
+        )
+        for column in move.generics
+    ]
