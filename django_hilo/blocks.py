@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
-from django_hilo.formats import Style
-from django_hilo.ranges import Reservation
+from django_hilo.formats import Format, Style
 
 MAX_SIZE = 8_192
 
@@ -31,17 +30,18 @@ _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
 class Block:
     """Ids of consecutive numbers of a range: an iterator, which a fork's child ends."""
 
-    __slots__ = ("ids", "style")
+    __slots__ = ("goes_on", "ids", "style")
 
-    def __init__(
-        self, reservation: Reservation, style: Style, low: int, high: int
-    ) -> None:
-        ids = style.of(reservation).iterator(low, high - low + 1)
+    def __init__(self, format: Format, style: Style, low: int, high: int) -> None:
+        ids = format.iterator(low, high - low + 1)
         self.style = style
+        # Whether the next block was made with it: nothing has to be looked at before.
+        self.goes_on = False
         self.ids = shared(compress(ids, _page.marks()))
 
     def end(self) -> int:
         """Give no more ids; return how many numbers are left, the last ones."""
+        self.goes_on = False
         ids = self.ids
         return ids.end() if isinstance(ids, _Locked) else len(list(ids))
 

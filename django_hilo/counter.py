@@ -125,7 +125,7 @@ def _told_of(document: HiLoDocument, using: str) -> str:
     # The query of _change_locked() annotates it.
     server: str = document.server  # type: ignore[attr-defined]
     if not server:
-        return document.raised_by  # this role may not know
+        return document.raised_by  # it has no name, or this role may not know
     if document.raised_by not in ("", server):
         logger.warning(
             "The counter %r on %r was raised by the server %r before, and is by %r "

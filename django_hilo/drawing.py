@@ -9,7 +9,7 @@ from django_hilo.blocks import Block
 from django_hilo.connections import schema_of
 from django_hilo.formats import Style
 from django_hilo.ledger import Ledger
-from django_hilo.pool import Counter
+from django_hilo.pool import Counter, CounterKey
 from django_hilo.prefetching import prefetch
 from django_hilo.refills import announce, refill, reserve
 from django_hilo.stock import Share
@@ -44,9 +44,14 @@ def draw_in_memory(target: Target, count: int) -> list[Share] | None:
     return shares
 
 
-def cut_in_memory(target: Target, style: Style, spent: Block | None) -> Block | None:
-    """Return a block of ids, not the spent one; None where memory has no number."""
-    counter = pool.current().counter(target.key)
+def cut_in_memory(
+    target: Target, key: CounterKey, style: Style, spent: Block | None
+) -> Block | None:
+    """Return a block of ids, not the spent one; None where memory has no number.
+
+    ``key`` is the target's, which callers know.
+    """
+    counter = pool.current().counter(key)
     block = counter.cut(style, spent)
     if counter.is_due:
         prefetch(target, counter)

@@ -109,6 +109,23 @@ class Ledger:
                 if key == counter.key and held.would_give(numbers):
                     bond.breaks()
 
+    def drain(self) -> dict[CounterKey, Held]:
+        """Take no more of the ranges; return the newest of each counter.
+
+        Each call returns them again until the transaction ends, or a savepoint around
+        the reservation rolls back.
+        """
+        self._ranges.clear()
+        self._paces.clear()
+        newest: dict[CounterKey, Held] = {}
+        for bond, (key, held) in list(self._unfinished.items()):
+            high = held.reservation.range.high
+            if bond.holds() and (
+                key not in newest or newest[key].reservation.range.high < high
+            ):
+                newest[key] = held
+        return newest
+
     def floor(self, key: CounterKey) -> Floor | None:
         """Return the newest floor of this transaction that did not roll back."""
         floors = self._floors.get(key, [])

@@ -6,6 +6,7 @@ A lent range belongs to the program that asked for it: this process keeps nothin
 from __future__ import annotations
 
 from django.db import router
+from django.utils.translation import gettext as _
 
 from django_hilo import pool, reservation
 from django_hilo.exceptions import RangeNotLent
@@ -30,9 +31,16 @@ def known_target(collection: str, using: str | None = None) -> Target:
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
-                f"No model has ids of {collection!r}, and there is no counter "
-                f"{key!r} on {target.using!r}. Mind the spelling, or add the counter "
-                f"in the admin."
+                _(
+                    "No model has ids of %(collection)r, and there is no counter "
+                    "%(counter)r on %(database)r. Mind the spelling, or add the "
+                    "counter in the admin."
+                )
+                % {
+                    "collection": collection,
+                    "counter": key,
+                    "database": target.using,
+                }
             )
     return target
 
@@ -46,8 +54,11 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
     source = named_source(check_collection(collection))
     if source is not None:
         raise RangeNotLent(
-            f"The ids of {collection!r} come from {source.name} and have no node tag: "
-            f"gapless ones would be the same texts. Ask for another collection."
+            _(
+                "The ids of %(collection)r come from %(source)s and have no node tag: "
+                "gapless ones would be the same texts. Ask for another collection."
+            )
+            % {"collection": collection, "source": source.name}
         )
     numbered, named = gapless_fields_of(collection), fields_of(collection)
     if numbered:
@@ -88,9 +99,16 @@ def lend(
     source = resolved.source
     if not isinstance(source, OwnCounter):
         raise RangeNotLent(
-            f"The numbers of {resolved.collection!r} on {resolved.using!r} come from "
-            f"{source.name}, whose ranges cannot be lent or returned. Ask for single "
-            f"ids instead (next-id)."
+            _(
+                "The numbers of %(collection)r on %(database)r come from %(source)s, "
+                "whose ranges cannot be lent or returned. Ask for single ids instead "
+                "(next-id)."
+            )
+            % {
+                "collection": resolved.collection,
+                "database": resolved.using,
+                "source": source.name,
+            }
         )
     # Looked up, not made: programs may name any number of collections.
     held = pool.current()

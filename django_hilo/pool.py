@@ -61,7 +61,7 @@ class Counter:
         """Take ``count`` numbers, or none at all where fewer are left."""
         with self.lock:
             shares = self._stock.take(count)
-            self._note_due(self._stock.left)
+            self._note_due(self._stock.uncut)
             return shares
 
     def begin_refill(self, mine: Future[None]) -> Future[None] | None:
@@ -96,22 +96,36 @@ class Counter:
 
         The block that others take from already, where it is not the ``spent`` one.
         """
-        block = self._stock.block(style, spent)
-        if block is not None:
-            return block
         with self.lock:
-            return self._stock.block(style, spent) or self._cut(style)
+            block = self._stock.block(style, spent)
+            if block is None:
+                block = self._stock.following(style, spent) or self._cut_anew(style)
+                if block is not None:
+                    # When its first id is taken, as it is at once.
+                    self._note_due(self._stock.left_at_start - 1)
+            return block
+
+    def cut_ahead(self) -> None:
+        """Make the blocks that come next, so that no caller has to.
+
+        One up to where the range after it is due, and one from there on.
+        """
+        with self.lock:
+            style = self._stock.style
+            if style is not None:
+                first = self._cut(style)
+                if first is not None and self._cut(style) is not None:
+                    first.goes_on = True
+
+    def _cut_anew(self, style: Style) -> Block | None:
+        self._stock.recall()
+        return self._cut(style)
 
     def _cut(self, style: Style) -> Block | None:
-        self._stock.recall()
-        # When its first id is taken, as it is at once.
-        left = self._stock.left - 1
-        until_due = left - self._due_at if 0 <= self._due_at < left else MAX_SIZE
-        # So that the next block is cut, and it is noticed, just then.
-        block = self._stock.cut(style, until_due)
-        if block is not None:
-            self._note_due(left)
-        return block
+        # So that the block after it is asked for, and what is due noticed, just then.
+        until_due = self._stock.uncut - 1 - self._due_at
+        ends_there = self._due_at >= 0 and until_due > 0
+        return self._stock.cut(style, until_due if ends_there else MAX_SIZE)
 
     def _note_due(self, left: int) -> None:
         self.is_due = self._due_at >= 0 and left <= self._due_at
@@ -137,7 +151,7 @@ class Counter:
                 size = sum(each.range.size for each in reservations)
                 self._due_at = int(size * (1 - ahead.share))
             shares = self._stock.take(count) if count else None
-            self._note_due(self._stock.left)
+            self._note_due(self._stock.uncut)
             return shares
 
     def promote(self, held: Held, capacity: int) -> None:

@@ -27,15 +27,26 @@ def prefetch(target: Target, counter: Counter) -> None:
     Who runs out of numbers meanwhile waits for it, and so does `return_ranges`, which
     the end of the process calls.
     """
-    mine: Future[None] = Future()
+    mine = _future()
     try:
         if counter.begin_ahead(mine):
             _idle_thread().put((mine, target, counter))
+            return
     except RuntimeError:  # the interpreter is ending
         counter.end_refill(mine)
     except BaseException:
         counter.end_refill(mine)
         raise
+    if not mine.done():
+        _futures.append(mine)
+
+
+def _future() -> Future[None]:
+    """Return a new one: made before, as it takes as long as all else here."""
+    try:
+        return _futures.pop()
+    except IndexError:
+        return Future()
 
 
 def after_fork_in_child() -> None:
@@ -66,6 +77,7 @@ def _idle_thread() -> SimpleQueue[Job]:
 def _work(jobs: SimpleQueue[Job], idle: deque[SimpleQueue[Job]]) -> None:
     while True:
         _fetch(*jobs.get())
+        _futures.append(Future())
         idle.append(jobs)
 
 
@@ -75,6 +87,7 @@ def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
         if database_key(target.using) == counter.key.database:
             with use_own(target.using):
                 refill_as(mine, target, counter, 0)
+                counter.cut_ahead()
     except Exception as error:  # noqa: BLE001 - nobody asked yet
         logger.warning(
             "The next range of %r on %r could not be fetched ahead: %s",
@@ -91,4 +104,6 @@ def _fetch(mine: Future[None], target: Target, counter: Counter) -> None:
 
 
 _idle: deque[SimpleQueue[Job]] = deque()
+# Nobody waits for one of these yet.
+_futures: deque[Future[None]] = deque()
 _owner = os.getpid()

@@ -67,19 +67,54 @@ def take_from(ranges: deque[Held], count: int) -> list[Share] | None:
     return shares
 
 
+class _Cut:
+    """Numbers of a range on their way out."""
+
+    __slots__ = ("block", "held", "kept", "size")
+
+    def __init__(self, block: Block, held: Held, size: int) -> None:
+        self.block = block
+        self.held = held
+        self.size = size
+        # Those that it gave no more.
+        self.kept = 0
+
+    def end(self) -> int:
+        """Give no more numbers; return how many were left."""
+        self.kept += self.block.end()
+        return self.kept
+
+
 class Stock:
     """What is left of some ranges, in the order in which they came."""
 
     def __init__(self) -> None:
         self._ranges: deque[Held] = deque()
-        # Numbers of the first range, on their way out; it grows while nobody else asks.
-        self._block: Block | None = None
+        # The first is that which ids are taken from, those after it were made ahead.
+        self._cuts: deque[_Cut] = deque()
+        # It grows while nobody else asks.
         self._block_size = _SMALLEST_BLOCK
 
     @property
-    def left(self) -> int:
-        """How many numbers are in no block yet."""
-        return sum(held.left for held in self._ranges)
+    def left_at_start(self) -> int:
+        """How many numbers were left when ids were first taken from the block."""
+        left = self.uncut
+        for cut in self._cuts:
+            left += cut.size
+        return left
+
+    @property
+    def uncut(self) -> int:
+        """How many numbers are in no block."""
+        left = 0
+        for held in self._ranges:
+            left += held.left
+        return left
+
+    @property
+    def style(self) -> Style | None:
+        """The style of the ids that are asked for; None where numbers are."""
+        return self._cuts[0].block.style if self._cuts else None
 
     def put(self, held: Held) -> None:
         """Add a range, to be used after those before it."""
@@ -92,33 +127,47 @@ class Stock:
 
     def block(self, style: Style, spent: Block | None) -> Block | None:
         """Return the block that others take ids from, if it is not the spent one."""
-        block = self._block
+        block = self._cuts[0].block if self._cuts else None
         is_right = block is not None and block is not spent and block.style == style
         return block if is_right else None
 
-    def cut(self, style: Style, most: int) -> Block | None:
-        """Return a new block of up to ``most`` ids; None where no numbers are left."""
-        self.recall()
-        if not self._ranges:
+    def following(self, style: Style, spent: Block | None) -> Block | None:
+        """Return the block that was made ahead, where the one before it is spent."""
+        if len(self._cuts) < 2 or self._cuts[0].block is not spent:
             return None
-        held, size = self._ranges[0], self._block_size
-        most = min(size, most, held.left)
-        share = held.take(style.of(held.reservation).alike(held.next, most))
-        self._block = Block(held.reservation, style, share.low, share.high)
+        # Another thread may still take from what this one calls spent.
+        if self._cuts[1].block.style != style or self._cuts[0].end():
+            return None
+        self._cuts.popleft()
+        return self._cuts[0].block
+
+    def cut(self, style: Style, most: int) -> Block | None:
+        """Add a block of up to ``most`` ids; return None where no numbers are left.
+
+        Ids are taken from it when those before it are spent.
+        """
+        held = next((held for held in self._ranges if held.left), None)
+        if held is None:
+            return None
+        format, size = style.of(held.reservation), self._block_size
+        share = held.take(format.alike(held.next, min(size, most, held.left)))
+        block = Block(format, style, share.low, share.high)
+        self._cuts.append(_Cut(block, held, share.high - share.low + 1))
         self._block_size = min(size * 2, blocks.MAX_SIZE)
-        return self._block
+        return block
 
     def recall(self) -> None:
         """Take back the numbers that wait to be given as ids of some style."""
-        block, self._block = self._block, None
-        if block is None:
-            return
-        left = block.end()
-        if left:
-            self._block_size = _SMALLEST_BLOCK
-        held = self._ranges[0]
-        held.next -= left
-        if not held.left:
+        # The last ones first, and the one that callers have stays known until its end:
+        # what a signal's handler breaks off leaves a gap, no more.
+        while self._cuts:
+            cut = self._cuts[-1]
+            left = cut.size if len(self._cuts) > 1 else cut.end()
+            self._cuts.pop()
+            if left:
+                cut.held.next -= left
+                self._block_size = _SMALLEST_BLOCK
+        while self._ranges and not self._ranges[0].left:
             self._ranges.popleft()
 
     def drop(self, numbers: Iterable[int]) -> None:

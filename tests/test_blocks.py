@@ -26,6 +26,7 @@ from django_hilo.pace import Ahead
 from django_hilo.pool import Counter, CounterKey
 from django_hilo.ranges import Range, Reservation
 from django_hilo.stock import Held
+from django_hilo.targets import resolve
 from tests.records.models import Order
 
 STYLE = TextStyle("orders", "/", True, 0)
@@ -177,6 +178,110 @@ class TestCounters:
             assert ids[0] == "orders/7001-A"
 
 
+class TestBlocksAhead:
+    """Made by a thread that has the time, and given as if they had been cut then."""
+
+    def given(self, counter: Counter, block: blocks.Block | None) -> list[int]:
+        numbers = []
+        while block is not None:
+            numbers += [parse(id).number for id in block.ids]
+            block = counter.cut(STYLE, block)
+        return numbers
+
+    def test_they_follow_each_other(self, counter, monkeypatch):
+        block = counter.cut(STYLE)
+        counter.cut_ahead()
+        monkeypatch.setattr(counter._stock, "cut", None)
+        numbers = []
+        for _ in range(3):
+            numbers += [parse(id).number for id in block.ids]
+            last, block = block, counter._stock.following(STYLE, block)
+        assert numbers == list(range(2, 2 + 16 + 32 + 64))
+        assert block is None
+        monkeypatch.undo()
+        block = counter.cut(STYLE, last)
+        assert self.given(counter, block) == list(range(114, 5001))
+
+    def test_over_the_end_of_a_range(self, counter):
+        assert counter.take(4989)[0].high == 4990
+        block = counter.cut(STYLE)
+        counter.add([reserved(7001, 7020)], 20, 0)
+        counter.cut_ahead()
+        assert self.given(counter, block) == [*range(4991, 5001), *range(7001, 7021)]
+
+    def test_another_thread_goes_on_with_what_is_called_spent(self, counter):
+        block = counter.cut(STYLE)
+        assert next(block.ids) == "orders/2-A"
+        counter.cut_ahead()
+        again = counter.cut(STYLE, block)
+        assert list(block.ids) == []
+        assert self.given(counter, again) == list(range(3, 5001))
+
+    def test_numbers_that_are_asked_for_come_first(self, counter):
+        block = counter.cut(STYLE)
+        next(block.ids)
+        counter.cut_ahead()
+        numbers = [share.low for share in counter.take(1)]
+        numbers += self.given(counter, counter.cut(STYLE))
+        assert numbers == list(range(3, 5001))
+
+    def test_a_number_is_dropped_after_a_signal(self, counter, monkeypatch):
+        """Its handler raised while numbers were taken back, which callers have."""
+        block = counter.cut(STYLE)
+        next(block.ids)
+        counter.cut_ahead()
+        self.break_off(counter, monkeypatch)
+        counter.drop([10])
+        assert list(block.ids) == []
+        assert counter.take(1) is None
+
+    def break_off(self, counter: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = counter._stock._cuts[0].block
+        end = blocks.Block.end
+
+        def interrupted(block):
+            if block is first:
+                raise KeyboardInterrupt
+            return end(block)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks.Block, "end", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                counter.take(1)
+
+    def test_ids_of_another_style(self, counter):
+        block = counter.cut(STYLE)
+        list(block.ids)
+        counter.cut_ahead()
+        assert next(counter.cut(Numbers(), block).ids) == 18
+
+    def test_an_explicit_number_in_one_drops_its_range(self, counter):
+        counter.cut(STYLE)
+        counter.cut_ahead()
+        counter.drop([40])
+        assert counter.take(1) is None
+
+    def test_none_where_nobody_asks_for_ids(self, counter):
+        counter.cut_ahead()
+        assert counter._stock.style is None
+        assert counter.take(1)[0].low == 2
+
+    @pytest.mark.parametrize("ahead", [False, True])
+    def test_the_next_range_is_due_as_without(self, ahead):
+        counter = Counter(CounterKey(None, "orders", "A"))
+        counter.add([reserved(1, 100)], 100, 90)
+        block = counter.cut(Numbers())
+        counter.add([reserved(101, 200)], 100, 0, Ahead(0.5, 0.01))
+        if ahead:
+            counter.cut_ahead()
+        given = 90
+        while not counter.is_due:
+            given += len(list(block.ids))
+            block = counter.cut(Numbers(), block)
+            assert block is not None
+        assert given + 1 == 150
+
+
 class TestThreads:
     def test_each_number_is_given_once(self, counter, page, gil):
         """Some take blocks, some numbers, one takes all back again and again."""
@@ -189,6 +294,8 @@ class TestThreads:
             while True:
                 if dice.random() < 0.002:
                     counter.recall()
+                if dice.random() < 0.02:
+                    counter.cut_ahead()
                 if dice.random() < 0.02:
                     shares = counter.take(1)
                     numbers += [share.low for share in shares or ()]
@@ -268,9 +375,11 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
         thread.start()
     for thread in threads:
         thread.join()
+    given.append([next_id(Order)])  # they may have ended with the last of a range
+    stock = pool.current().counter(resolve(Order).key)._stock
     numbers = sorted(parse(id).number for mine in given for id in mine)
     assert len(numbers) == len(set(numbers))
-    newest = pool.current().counters()[0]._stock._ranges[-1].reservation.range
+    newest = stock._ranges[-1].reservation.range
     assert return_ranges() == 1
     # A thread that waited may have found its numbers elsewhere: SQLite's writers queue.
     left = HiLoDocument.objects.get().max

@@ -12,6 +12,7 @@ from django.core import serializers
 from django.db import IntegrityError, connection, connections, models, transaction
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
+from django.utils.safestring import SafeString
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
@@ -486,6 +487,14 @@ class TestColumn:
     def test_a_subclass_keeps_its_own_path(self):
         assert OwnField().deconstruct()[1] == f"{__name__}.OwnField"
 
+    @pytest.mark.parametrize("value", ["orders/1-A", SafeString("orders/1-A"), 7, None])
+    @pytest.mark.parametrize("field", ["SealedField", "MixedField"])
+    def test_ids_are_written_as_a_subclass_writes_them(self, field, value):
+        written = globals()[field]().get_db_prep_save(value, connection)
+        assert written == f"sealed {value}"
+        written = OwnField().get_db_prep_save(value, connection)
+        assert written == (value if value is None else str(value))
+
     def test_no_migration_is_missing(self):
         from django.core.management import call_command
 
@@ -493,6 +502,20 @@ class TestColumn:
 
 
 class OwnField(HiLoField):
+    pass
+
+
+class SealedField(HiLoField):
+    def get_prep_value(self, value):
+        return f"sealed {value}"
+
+
+class SealedText(models.CharField):
+    def get_db_prep_save(self, value, connection):
+        return f"sealed {value}"
+
+
+class MixedField(HiLoField, SealedText):
     pass
 
 

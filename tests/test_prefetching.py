@@ -56,6 +56,31 @@ print(reserved)
 
 
 @on_servers
+def test_its_ids_are_made_ahead(python):
+    """By the thread that fetched them: who asks gets what is there."""
+    code = """
+from threading import current_thread
+from django_hilo.generator import iter_ids
+from django_hilo.stock import Stock
+made, cut = [], Stock.cut
+def noted(stock, style, most):
+    block = cut(stock, style, most)
+    if block is not None:
+        made.append(current_thread().name)
+    return block
+Stock.cut = noted
+ids = iter_ids(Order)
+got = [next(ids) for _ in range(17)]
+until(lambda: len(made) == 4)
+got += [next(ids) for _ in range(32)]
+until(lambda: len(made) == 6)
+assert got == [f"orders/{number}-A" for number in range(1, 50)], got
+print(made)
+"""
+    assert python(START + code) == str(["MainThread"] * 2 + ["hilo"] * 4)
+
+
+@on_servers
 def test_a_process_that_ends_meanwhile_returns_it(python):
     code = """
 reserve_range = reservation.reserve_range

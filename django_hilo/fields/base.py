@@ -9,26 +9,49 @@ from typing import TYPE_CHECKING, Any
 from django.db import models, router
 
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
+from django_hilo.fields import gapless_ids
 from django_hilo.fields.saving import NOTHING, give_first, insert_fresh
-from django_hilo.freshness import is_watched, mark_fresh
+from django_hilo.freshness import (
+    is_watched,
+    known_value,
+    make_room,
+    mark_fresh,
+    set_fresh,
+)
 from django_hilo.identifiers import DocumentId, parse
 from django_hilo.naming import default_collection
 from django_hilo.sharding.placement import refuse_sharded
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
+    from typing_extensions import TypeVar
 
-    _CharField = models.CharField[str | Combinable | None, str]
-    _Field = models.Field[Any, Any]
+    # What is set, None for an object that is to get an id, and what is got.
+    Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
+    Got_co = TypeVar("Got_co", covariant=True, default=Any)
+    Text = str | Combinable | None
+
+    class _Field(models.Field[Set_contra, Got_co]): ...
+
+    class _CharField(models.CharField[Set_contra, Got_co]): ...
+
 else:
-    _CharField = models.CharField
-    _Field = object
+    Set_contra = Got_co = None
+
+    class _Field:
+        def __class_getitem__(cls, types: Any) -> type:
+            return cls  # types mean nothing at run time
+
+    class _CharField(_Field, models.CharField): ...
 
 
-class GivesIds(_Field):
+class GivesIds(_Field[Set_contra, Got_co]):
     """Gives an object its id before its row is inserted; for fields of any type."""
 
     collection: str | None
+    # Whether a history copied the field from another model, as django-simple-history
+    # does: its rows name ids of others, and have none to be given or counted.
+    is_copy = False
     # What deconstruct() adds, where it is not None or False.
     own_options: tuple[str, ...] = ("collection",)
 
@@ -52,11 +75,16 @@ class GivesIds(_Field):
     def contribute_to_class(
         self, cls: type[models.Model], name: str, private_only: bool = False
     ) -> None:
+        owner = getattr(self, "model", None)
+        # No copy is what one model has again, or what several have in common.
+        if owner not in (None, cls) and not owner._meta.abstract:
+            self.is_copy = all(each is not self for each in owner._meta.local_fields)
         super().contribute_to_class(cls, name, private_only=private_only)
-        if not cls._meta.abstract:
+        if not (cls._meta.abstract or self.is_copy):
             model: Any = cls
             model.save_base = give_first(self, model.save_base)
             model._save_table = insert_fresh(self, model._save_table)
+            make_room(self)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # Reached by bulk_create() of managers that are no HiLoManager.
@@ -64,7 +92,7 @@ class GivesIds(_Field):
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and not is_watched(model_instance):
+        if add and not (self.is_copy or is_watched(model_instance)):
             # Reached by bulk_create() of managers that are no HiLoManager.
             using = self._written_to(model_instance)
             self.assign_missing([model_instance], using)
@@ -77,13 +105,18 @@ class GivesIds(_Field):
         return router.db_for_write(type(instance), instance=instance)
 
     @property
+    def gives_gapless(self) -> bool:
+        """Whether its ids may be gapless ones, which a rollback takes back."""
+        return False
+
+    @property
     def is_key(self) -> bool:
         """Whether it is the model's primary key, or a part of it."""
         return self.primary_key or self in self.model._meta.pk_fields
 
     def is_missing(self, instance: models.Model) -> bool:
         """Whether an instance has no id; an empty text is none."""
-        value = instance.__dict__.get(self.attname, self)
+        value = known_value(instance, self, self)
         return value is None or value == ""
 
     def needs_id(self, instance: models.Model) -> bool:
@@ -93,6 +126,13 @@ class GivesIds(_Field):
     def needs_gapless(self, instance: models.Model) -> bool:
         """Whether the id to give an instance is a gapless one."""
         return False
+
+    def was_rolled_back(self, instance: models.Model) -> bool:
+        """Whether an instance has an id that the rollback of its row gave back."""
+        return False
+
+    def refuse_lost(self, instance: models.Model) -> None:
+        """Raise `HiLoError` for an update by an id that a rollback gave back."""
 
     def inserting(
         self, instances: Sequence[models.Model], using: str
@@ -122,24 +162,38 @@ class GivesIds(_Field):
     def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         """Keep the ids that are taken now clear of explicit ids beside them."""
 
+    def give_one(self, instance: models.Model, value: Any, using: str) -> None:
+        """Set an id that was given for a row on ``using``."""
+        mark_fresh(instance, self, value, using)
+        setattr(instance, self.attname, value)
+        if self.is_key:
+            instance._state.adding = True  # a copy, by Django's pk = None
+
     def give(
         self, instances: Sequence[models.Model], values: Sequence[Any], using: str
     ) -> None:
         """Set ids that were given for rows on ``using``, one an instance."""
-        mark_fresh(instances, self.attname, values, using)
-        is_key = self.is_key
-        for instance, value in zip(instances, values, strict=True):
-            setattr(instance, self.attname, value)
-            if is_key:
-                instance._state.adding = True  # a copy, by Django's pk = None
+        set_fresh(instances, self, values, using)
+        if self.is_key:
+            for instance in instances:
+                instance._state.adding = True
 
 
-class IdField(GivesIds, _CharField):
+class IdField(GivesIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
     """A text id that saving gives; each kind says where its numbers come from."""
 
     # "" is no id: an object without one must start as None, else it counts as saved.
     empty_strings_allowed = False
     non_db_attrs = (*models.CharField.non_db_attrs, "collection")
+    # Whether a text is written as it is: no subclass or base of one changes it.
+    _writes_as_is = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._writes_as_is = all(
+            getattr(cls, name) is getattr(models.CharField, name)
+            for name in ("get_db_prep_value", "get_prep_value", "to_python")
+        ) and (super().get_db_prep_save is models.Field.get_db_prep_save)
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("editable", False)
@@ -161,19 +215,37 @@ class IdField(GivesIds, _CharField):
             return f"character varying({self.max_length})"
         return super().db_type(connection)
 
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        # Asked for each id that is written, and each that refers to one.
+        if type(value) is str and self._writes_as_is:
+            return value
+        return super().get_db_prep_save(value, connection)
+
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
+
+    def was_rolled_back(self, instance: models.Model) -> bool:
+        return gapless_ids.was_rolled_back(self, instance)
+
+    def refuse_lost(self, instance: models.Model) -> None:
+        gapless_ids.refuse_lost(self, instance)
 
     def give(
         self, instances: Sequence[models.Model], values: Sequence[Any], using: str
     ) -> None:
-        longest = max(values, key=len)
-        if self.max_length is not None and len(longest) > self.max_length:
+        self._check_length(max(values, key=len))
+        super().give(instances, values, using)
+
+    def give_one(self, instance: models.Model, value: Any, using: str) -> None:
+        self._check_length(value)
+        super().give_one(instance, value, using)
+
+    def _check_length(self, id: str) -> None:
+        if self.max_length is not None and len(id) > self.max_length:
             raise HiLoError(
-                f"The id {longest!r} has {len(longest)} characters, {self} takes "
+                f"The id {id!r} has {len(id)} characters, {self} takes "
                 f"{self.max_length}. Raise max_length and migrate."
             )
-        super().give(instances, values, using)
 
 
 def parse_or_none(text: Any) -> DocumentId | None:

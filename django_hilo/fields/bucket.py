@@ -9,9 +9,8 @@ from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
 from django_hilo.fields.base import IdField
-from django_hilo.fields.checks import check_bucket_field
 from django_hilo.freshness import is_watched
-from django_hilo.sharding.shards import BUCKETS
+from django_hilo.sharding.bucket_count import BUCKETS
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -64,6 +63,9 @@ class BucketField(_IntegerField):
         return name, path, args, kwargs
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Late, as in django_hilo.checks.
+        from django_hilo.fields.checks import check_bucket_field
+
         return [*super().check(**kwargs), *check_bucket_field(self)]
 
     def contribute_to_class(

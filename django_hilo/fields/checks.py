@@ -1,4 +1,4 @@
-"""System checks of one field; each id is explained in docs/checks.md."""
+"""System checks of one field; each id is explained in docs/reference/checks.md."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from django.core import checks
 from django.db import connections, models
@@ -10,14 +10,16 @@ from django.db import connections, models
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
-from django_hilo.fields.base import IdField, parse_or_none
-from django_hilo.fields.checks import check_gapless_field
+from django_hilo.fields.base import Got_co, IdField, Set_contra, parse_or_none
 from django_hilo.fields.hilo import HiLoField
-from django_hilo.freshness import forget_fresh, is_fresh
+from django_hilo.freshness import forget_all_fresh, is_fresh, known_value
 from django_hilo.gapless import last_gapless_number
 
+if TYPE_CHECKING:
+    from django_hilo.fields.base import Text
 
-class GaplessIdField(IdField):
+
+class GaplessIdField(IdField[Set_contra, Got_co]):
     """A text id such as ``invoices/1``, the next of which is ``invoices/2``, no gaps.
 
     The number is taken in the transaction that inserts the row, so a rollback gives it
@@ -25,12 +27,35 @@ class GaplessIdField(IdField):
     identities). ``collection`` as in `HiLoField`; ``max_length`` is 64.
     """
 
+    @overload
+    def __init__(
+        self: GaplessIdField[Text, str],
+        collection: str | None = ...,
+        *,
+        null: Literal[False] = ...,
+        **kwargs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: GaplessIdField[Text, str | None],
+        collection: str | None = ...,
+        *,
+        null: bool,
+        **kwargs: Any,
+    ) -> None: ...
     def __init__(self, collection: str | None = None, **kwargs: Any) -> None:
         self.collection = collection
         kwargs.setdefault("max_length", 64)
         super().__init__(**kwargs)
 
+    @property
+    def gives_gapless(self) -> bool:
+        return True
+
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Late, as in django_hilo.checks.
+        from django_hilo.fields.checks import check_gapless_field
+
         return [*super().check(**kwargs), *check_gapless_field(self)]
 
     @contextmanager
@@ -78,7 +103,7 @@ class GaplessIdField(IdField):
         return list(missing.values())
 
     def needs_id(self, instance: models.Model) -> bool:
-        return self.is_missing(instance) or gapless_ids.was_rolled_back(self, instance)
+        return self.is_missing(instance) or self.was_rolled_back(instance)
 
     def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         """Raise `HiLoError` where the number of an explicit id is absurdly high."""
@@ -98,16 +123,16 @@ class GaplessIdField(IdField):
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Let the next numbers be over those of explicit ids that were inserted."""
         gapless_ids.keep_clear_of(self, list(self._explicit(instances)), using)
-        forget_fresh(instances, self.attname)
+        forget_all_fresh(instances, self)
 
     def _explicit(self, instances: Iterable[models.Model]) -> Iterator[int]:
         """Yield the numbers of ids that are not ours but of the own counter."""
         for instance in instances:
-            value = instance.__dict__.get(self.attname)
+            value = known_value(instance, self)
             if (
                 not isinstance(value, str)
-                or is_fresh(instance, self.attname)
-                or gapless_ids.was_rolled_back(self, instance)
+                or is_fresh(instance, self)
+                or self.was_rolled_back(instance)
             ):
                 continue
             parts = parse_or_none(value)

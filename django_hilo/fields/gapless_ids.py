@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
+from django_hilo.freshness import known_value
 from django_hilo.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.identifiers import check_separator, id_start
 from django_hilo.ledger import Ledger
@@ -126,10 +127,10 @@ def _give(
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = next_gapless_numbers(collection, len(instances), using)
     for instance, number, last in zip(instances, numbers, ends, strict=True):
-        before, name = instance.__dict__.get(field.attname), field.attname
-        field.give([instance], [f"{start}{number}{last}"], using)
+        before, name = known_value(instance, field), field.attname
+        field.give_one(instance, f"{start}{number}{last}", using)
         entry = {name: (getattr(instance, name), before, taking)}
-        vars(instance._state)[_TAKEN] = {**_taken(instance), **entry}
+        setattr(instance._state, _TAKEN, {**_taken(instance), **entry})
 
 
 def _refuse_sharded(field: GivesIds) -> None:
@@ -157,8 +158,10 @@ def was_rolled_back(field: GivesIds, instance: models.Model) -> bool:
     if field.attname not in taken:
         return False
     value, _, taking = taken[field.attname]
-    unchanged = value is not None and instance.__dict__.get(field.attname) == value
-    return unchanged and taking.was_rolled_back()
+    if value is None or known_value(instance, field) != value:
+        return False
+    rolled_back: bool = taking.was_rolled_back()
+    return rolled_back
 
 
 def refuse_lost(field: GivesIds, instance: models.Model) -> None:
@@ -172,7 +175,7 @@ def refuse_lost(field: GivesIds, instance: models.Model) -> None:
 
 
 def _taken(instance: models.Model) -> dict[str, tuple[str, Any, Any]]:
-    taken: dict[str, tuple[str, Any, Any]] = vars(instance._state).get(_TAKEN, {})
+    taken: dict[str, tuple[str, Any, Any]] = getattr(instance._state, _TAKEN, {})
     return taken
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from django.core import checks
 from django.db import models
@@ -12,19 +12,21 @@ from django_hilo import floors, generator
 from django_hilo.anchors import Anchor, anchor_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids, server_ids
-from django_hilo.fields.base import IdField, parse_or_none
-from django_hilo.fields.checks import check_hilo_field
+from django_hilo.fields.base import Got_co, IdField, Set_contra, parse_or_none
 from django_hilo.fields.conventions import apply_convention
 from django_hilo.fields.saving import NOTHING
-from django_hilo.freshness import explicit_on, forget_fresh, fresh_on
+from django_hilo.freshness import explicit_on, forget_all_fresh, fresh_on, known_value
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
 from django_hilo.targets import CounterField, resolve
+
+if TYPE_CHECKING:
+    from django_hilo.fields.base import Text
 
 # What makes an id of an instance and the id that its counter gave.
 Convention = Callable[[models.Model, str], str]
 
 
-class HiLoField(IdField, CounterField):
+class HiLoField(IdField[Set_contra, Got_co], CounterField):
     """A text id such as ``orders/33-A``, given when the object is first saved.
 
     ``collection`` is the family of ids that share a counter (default: the plural of the
@@ -51,6 +53,34 @@ class HiLoField(IdField, CounterField):
     )
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
 
+    @overload
+    def __init__(
+        self: HiLoField[Text, str],
+        collection: str | None = ...,
+        anchor: Anchor | None = ...,
+        convention: Convention | None = ...,
+        width: int | None = ...,
+        capacity: int | None = ...,
+        max_capacity: int | None = ...,
+        server_ids: bool = ...,
+        *,
+        null: Literal[False] = ...,
+        **kwargs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: HiLoField[Text, str | None],
+        collection: str | None = ...,
+        anchor: Anchor | None = ...,
+        convention: Convention | None = ...,
+        width: int | None = ...,
+        capacity: int | None = ...,
+        max_capacity: int | None = ...,
+        server_ids: bool = ...,
+        *,
+        null: bool,
+        **kwargs: Any,
+    ) -> None: ...
     def __init__(
         self,
         collection: str | None = None,
@@ -72,7 +102,14 @@ class HiLoField(IdField, CounterField):
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
         super().__init__(**kwargs)
 
+    @property
+    def gives_gapless(self) -> bool:
+        return self.server_ids
+
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Late, as in django_hilo.checks.
+        from django_hilo.fields.checks import check_hilo_field
+
         return [*super().check(**kwargs), *check_hilo_field(self)]
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
@@ -83,14 +120,14 @@ class HiLoField(IdField, CounterField):
         return (
             self.is_missing(instance)
             or self._asks(instance)
-            or gapless_ids.was_rolled_back(self, instance)
+            or self.was_rolled_back(instance)
         )
 
     def needs_gapless(self, instance: models.Model) -> bool:
         asks = self._asks(instance)
         return (
             asks and server_ids.asks_for_gapless(self._value(instance))
-        ) or gapless_ids.was_rolled_back(self, instance)
+        ) or self.was_rolled_back(instance)
 
     def inserting(
         self, instances: Sequence[models.Model], using: str
@@ -103,7 +140,7 @@ class HiLoField(IdField, CounterField):
             and self.is_missing(instances[0])
         ):
             # The short way of most saves; nothing can fail before the number is taken.
-            self.give(instances, [self._next_id(using)], using)
+            self.give_one(instances[0], self._next_id(using), using)
             return NOTHING
         self.assign_missing(instances, using)
         return self._inserting_gapless(instances, using) if self.server_ids else NOTHING
@@ -113,7 +150,9 @@ class HiLoField(IdField, CounterField):
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
         asking = [each for each in instances if self.needs_gapless(each)]
-        beside = self._explicit(instances, using) if asking else []
+        # An id that was rolled back is no explicit one: its number comes again.
+        others = [each for each in instances if not self.was_rolled_back(each)]
+        beside = self._explicit(others, using) if asking else []
         above = max((each.number for each in beside if not each.node_tag), default=0)
         with gapless_ids.given(self, asking, using, self._end, above):
             yield
@@ -136,7 +175,7 @@ class HiLoField(IdField, CounterField):
         missing: dict[int, models.Model] = {}
         asking: dict[int, models.Model] = {}
         for instance in instances:
-            value = vars(instance).get(self.attname, self)
+            value = known_value(instance, self, self)
             if value is None or value == "":
                 missing[id(instance)] = instance
             elif (
@@ -163,7 +202,7 @@ class HiLoField(IdField, CounterField):
         else:
             # One may look at the ids of those before it.
             for instance, id in zip(instances, ids, strict=True):
-                self.give([instance], [apply_convention(self, instance, id)], using)
+                self.give_one(instance, apply_convention(self, instance, id), using)
 
     def _next_id(self, using: str) -> str:
         # Of a key by its model, the way to whose ids is remembered.
@@ -181,10 +220,11 @@ class HiLoField(IdField, CounterField):
         Raises `HiLoError` for one that no number would leave enough room.
         """
         if self.anchor is None:
-            ends = [""] * len(instances)
+            ends, longest = [""] * len(instances), ""
         else:
             ends = [self._end(each) for each in instances]
-        collection, longest = self.collection_name, max(ends, key=len)
+            longest = max(ends, key=len)
+        collection = self.collection_name
         least = len(collection) + 1 + digits + len(longest)
         if self.convention is None and self.max_length and least > self.max_length:
             raise HiLoError(
@@ -198,7 +238,7 @@ class HiLoField(IdField, CounterField):
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
 
     def _value(self, instance: models.Model) -> Any:
-        return instance.__dict__.get(self.attname)
+        return known_value(instance, self)
 
     def _asks(self, instance: models.Model) -> bool:
         """Whether an instance's id asks for another one; raises ValidationError."""
@@ -232,18 +272,18 @@ class HiLoField(IdField, CounterField):
         if self.server_ids:
             untagged = [each.number for each in found if not each.node_tag]
             gapless_ids.keep_clear_of(self, untagged, using)
-        forget_fresh(instances, self.attname)
+        forget_all_fresh(instances, self)
 
     def _explicit(
         self, instances: Iterable[models.Model], using: str
     ) -> list[DocumentId]:
         """Return the ids that are not ours but of the own counter."""
         found: list[DocumentId] = []
-        for instance in explicit_on(instances, self.attname, using):
+        for instance in explicit_on(instances, self, using):
             value = self._value(instance)
             if not isinstance(value, str):
                 continue
-            given_on = fresh_on(instance, self.attname)
+            given_on = fresh_on(instance, self)
             target = resolve(self, using)
             if given_on is None or resolve(self, given_on).using != target.using:
                 document_id = parse_or_none(value)

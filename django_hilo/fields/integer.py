@@ -12,24 +12,26 @@ from django_hilo import floors, generator
 from django_hilo.columns import KeyColumn
 from django_hilo.exceptions import TableMissing
 from django_hilo.fields.base import GivesIds
-from django_hilo.fields.checks import check_integer_field
 from django_hilo.freshness import (
     explicit_on,
-    forget_fresh,
+    forget_all_fresh,
     fresh_on,
     is_from_default,
+    known_value,
     leave_to_default,
 )
 from django_hilo.naming import collection_of_keys
 from django_hilo.sources.base import Source
-from django_hilo.sources.column import source_of
 from django_hilo.targets import CounterField, given_source, home_of, resolve
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
 
-    _BigAutoField = models.BigAutoField[int | str | Combinable | None, int]
+    _Number = int | str | Combinable | None
+    _GivesIds = GivesIds[_Number, int]
+    _BigAutoField = models.BigAutoField[_Number, int]
 else:
+    _GivesIds = GivesIds
     _BigAutoField = models.BigAutoField
 
 
@@ -40,7 +42,7 @@ _RECORD = "django.db.migrations.recorder"
 
 
 # Ignored: AutoFieldMixin's contribute_to_class() takes any keywords, Field's does not.
-class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
+class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 
     Column, default of the database and migrations are those of a BigAutoField; it may
@@ -72,6 +74,9 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         super().__init__(*args, **kwargs)
 
     def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Late, as in django_hilo.checks.
+        from django_hilo.fields.checks import check_integer_field
+
         return [*super().check(**kwargs), *check_integer_field(self)]
 
     @property
@@ -87,6 +92,9 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         return self.model.__module__ == "__fake__"
 
     def counter_of(self, using: str) -> tuple[str, Source]:
+        # Most projects have no such field.
+        from django_hilo.sources.column import source_of
+
         column = KeyColumn(self.model._meta.db_table, str(self.column))
         home = home_of(using)
         return source_of(self.collection_name, column, self.is_historical, using, home)
@@ -176,7 +184,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
                 floors.observe(resolve(self, using), found, using)
             except TableMissing as error:
                 self._note_missing_tables(error)
-        forget_fresh(instances, self.attname)
+        forget_all_fresh(instances, self)
 
     def _note_missing_tables(self, error: TableMissing) -> None:
         """Go on by the column's default; the counter starts over its numbers later."""
@@ -194,8 +202,8 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
         if self._has_no_counter:
             return []
         found = []
-        for instance in explicit_on(instances, self.attname, using):
-            value = instance.__dict__.get(self.attname)
+        for instance in explicit_on(instances, self, using):
+            value = known_value(instance, self)
             if not (self._is_ours(instance, using) or is_from_default(instance)):
                 number = _number_of(value)
                 if number > 0:
@@ -204,7 +212,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField, CounterField):  # type: ignore[m
 
     def _is_ours(self, instance: models.Model, using: str) -> bool:
         """Whether an instance's number is new, if on another alias of one counter."""
-        given_on = fresh_on(instance, self.attname)
+        given_on = fresh_on(instance, self)
         return (
             given_on is not None
             and resolve(self, given_on).key == resolve(self, using).key

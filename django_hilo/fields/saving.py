@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
-from django_hilo.fields import gapless_ids
 from django_hilo.freshness import forget_fresh, fresh_on, is_fresh, unwatch, watch
 from django_hilo.inheritance import pass_keys_up
 from django_hilo.sharding.placement import place
@@ -41,14 +40,14 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
         gives = not (raw or force_update or update_fields)
         giving: Any = NOTHING
         if force_update or update_fields:
-            gapless_ids.refuse_lost(field, self)
+            field.refuse_lost(self)
         if gives:
             if self._meta.parents:
                 pass_keys_up(self, type(self))
             new = self._state.adding or self.pk is None
-            if is_key or new or gapless_ids.was_rolled_back(field, self):
+            if is_key or new or field.was_rolled_back(self):
                 giving = field.inserting([self], using)
-        if gives and self._state.adding and fresh_on(self, field.attname) != using:
+        if gives and self._state.adding and fresh_on(self, field) != using:
             field.check_explicit([self], using)
         with giving:
             if is_key:
@@ -84,7 +83,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
         if (
             is_key
             and self._state.adding
-            and fresh_on(self, field.attname) == using
+            and fresh_on(self, field) == using
             and not (raw or only_update)
         ):
             watch(self)
@@ -92,7 +91,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
                 save_table(self, raw, cls, True, False, using, update_fields)
             finally:
                 unwatch(self)
-            forget_fresh([self], field.attname)
+            forget_fresh(self, field)
             return False
         giving: Any = NOTHING
         if is_key:
@@ -114,7 +113,7 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
                     if raw:
                         assert using is not None
                         place(self, using)
-                    fresh = self._state.adding and is_fresh(self, field.attname)
+                    fresh = self._state.adding and is_fresh(self, field)
                     force_insert = force_insert or (fresh and not only_update)
                 updated = save_table(
                     self, raw, cls, force_insert, force_update, using, update_fields
