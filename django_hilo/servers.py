@@ -1,8 +1,9 @@
 """Which server a counter is on, so that a change of it can be told.
 
 PostgreSQL is named by its system identifier and timeline: another site differs in the
-first, a failover and a restore in the second. MariaDB has nothing of the kind that
-would stay when its machine is replaced.
+first, a failover and a restore in the second. MariaDB is named by its server_id, which
+asynchronous replication demands to be each server's own. Nodes of Galera are one
+server here: none of them commits what another has not seen.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from django_hilo.connections import DatabaseKey, database_key
 from django_hilo.failures import Failure, classify
 from django_hilo.models import HiLoDocument
 
-# What servers of a kind may understand, the most telling first; the last asks nothing.
 _UNKNOWN = "''"
+_SERVER_ID = "concat('server_id ', @@global.server_id)"
+# A number, from MariaDB 12 on a text (MDEV-36425).
+_READ_ONLY = "CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')"
+# What servers of a kind may understand, the most telling first; the last asks nothing.
 _NAMES = {
     "postgresql": (
         "(SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat(system_identifier, "
@@ -24,6 +28,12 @@ _NAMES = {
         "FROM pg_control_system())",
         "(SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat(system_identifier) "
         "END FROM pg_control_system())",
+        _UNKNOWN,
+    ),
+    "mysql": (
+        f"IF(@@global.wsrep_on OR {_READ_ONLY}, '', {_SERVER_ID})",
+        # Built without Galera, as MySQL is.
+        f"IF({_READ_ONLY}, '', {_SERVER_ID})",
         _UNKNOWN,
     ),
 }

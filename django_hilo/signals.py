@@ -25,20 +25,38 @@ class Change(StrEnum):
     SET = "set"
 
 
-# Sent after a range was reserved, with using and reservation (a Reservation). Receivers
-# run while the caller of save() waits; they may take ids themselves. Their errors are
-# logged by Django and stop nobody from saving.
+# Receivers run at once, in the thread that did it, and whoever asked for the id waits
+# for them. An error of theirs is logged by Django (logger "django.dispatch") and stops
+# nobody, but for one: see tell(). docs/how-to/observability.md has examples.
+
+# Sent after a range was reserved, with
+#   using: str, the alias of the database that holds the counter;
+#   reservation: Reservation, the collection, node tag, range (numbers, both ends
+#     included) and server prefix; its ticket is a secret.
+# In the thread of the caller, or in one named "hilo" that fetched ahead (PREFETCH_AT).
+# The range is committed, but inside a transaction on SQLite, and in a TestCase, where
+# it may yet be rolled back. A transaction of the caller's may be open in any case.
+# Receivers may take ids themselves.
 range_reserved = Signal()
 
-# Sent after the unused end of a range went back, with using, collection, node_tag and
-# last (what Max is now).
+# Sent after the unused end of a range went back, with
+#   using: str, as above;
+#   collection: str, in lower case; node_tag: str, empty for none;
+#   last: int, the highest number that was used, which Max is now.
+# In the thread that returned it: mostly when a process ends, where exporters and log
+# handlers may be gone. Committed as above.
 range_returned = Signal()
 
 # Sent after a user changed something over the admin, REST or a seed of RavenDB's
-# clients, with user, using, change (a `Change`), old and new (None: there was, or is,
-# no row). The sender tells what: HiLoDocument (also collection, node_tag; Max),
-# ServerPrefix (also node_tag; the prefix) or GaplessCounter (also collection; the last
-# number, 0 before the first). A transaction around the request may still be open.
+# clients, with
+#   using: str, as above;
+#   user: the request's user;
+#   change: Change;
+#   old, new: int | None, or str for a prefix (None: there was, or is, no row).
+# The sender tells what: HiLoDocument (also collection, node_tag; Max), ServerPrefix
+# (also node_tag; the prefix) or GaplessCounter (also collection; the last number, 0
+# before the first). In the thread of the request, whose transaction may still be open.
+# What was done to a HiLoDocument is committed, but inside a transaction on SQLite.
 counter_changed = Signal()
 
 

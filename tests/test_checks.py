@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -10,6 +13,8 @@ from django.db import models
 from django.test.utils import isolate_apps
 
 from django_hilo import checks as hilo_checks
+from django_hilo.checks import databases as database_checks
+from django_hilo.checks import models as model_checks
 from django_hilo.checks import settings as settings_checks
 from django_hilo.conf import KEYS
 from django_hilo.fields import GaplessIdField, HiLoField
@@ -17,6 +22,8 @@ from django_hilo.managers import HiLoManager
 from django_hilo.models import ServerPrefix
 from tests.databases import CHOSEN
 from tests.records.models import Claim, named
+
+CHECKS = hilo_checks.__name__
 
 
 def ids(messages: list[checks.CheckMessage]) -> list[str]:
@@ -73,77 +80,88 @@ class TestSettings:
     )
     def test_values(self, settings, given, expected):
         settings_with(settings, **given)
-        assert ids(hilo_checks.check_settings(None)) == expected
+        assert ids(settings_checks.check_settings(None)) == expected
 
     def test_it_must_be_a_dict(self, settings):
         settings.HILO = ["NODE_TAG"]
-        assert ids(hilo_checks.check_settings(None)) == ["E001"]
+        assert ids(settings_checks.check_settings(None)) == ["E001"]
 
     def test_without_settings(self, settings):
         del settings.HILO
-        assert hilo_checks.check_settings(None) == []
+        assert settings_checks.check_settings(None) == []
 
     def test_the_message_names_value_and_remedy(self, settings):
         settings_with(settings, CAPACTIY=5, SEPARATOR="-")
-        unknown, wrong = hilo_checks.check_settings(None)
+        unknown, wrong = settings_checks.check_settings(None)
         assert unknown.msg == "HILO has no key 'CAPACTIY'."
         assert "CAPACITY" in str(unknown.hint)
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
 
     def test_a_token_in_place_of_its_digest_is_not_shown(self, settings):
         settings_with(settings, RAVENDB_TOKENS=["swordfish"])
-        (message,) = hilo_checks.check_settings(None)
+        (message,) = settings_checks.check_settings(None)
         assert "swordfish" not in f"{message.msg} {message.hint}"
 
     def test_every_key_is_checked(self):
         assert {key for key, *_ in settings_checks._RULES} == KEYS
 
-    def test_they_are_registered(self):
-        registered = checks.registry.registry.registered_checks
-        deployed = checks.registry.registry.deployment_checks
-        for name in ("check_settings", "check_homes", "check_collections"):
-            assert getattr(hilo_checks, name) in registered | deployed
+    def test_each_that_is_written_is_registered_once(self):
+        registry = checks.registry.registry
+        every = [*registry.registered_checks, *registry.deployment_checks]
+        names = [each.__qualname__ for each in every if each.__module__ == CHECKS]
+        written = {
+            name
+            for module in pkgutil.iter_modules(hilo_checks.__path__)
+            for name, found in vars(import_module(f"{CHECKS}.{module.name}")).items()
+            if name.startswith("check_")
+            and "app_configs" in signature(found).parameters
+        }
+        assert sorted(names) == sorted(written)
+
+    def test_they_run_as_they_are_registered(self, settings):
+        settings.HILO = {"CAPACTIY": 5}
+        assert "django_hilo.E001" in [each.id for each in checks.run_checks()]
 
 
 class TestHomes:
     def test_a_tag_for_each_database(self):
-        assert hilo_checks.check_homes(None) == []
+        assert database_checks.check_homes(None) == []
 
     def test_one_tag_for_two_databases(self, settings):
         settings.HILO = {"NODE_TAG": "A"}
-        (warning,) = hilo_checks.check_homes(None)
+        (warning,) = database_checks.check_homes(None)
         assert ids([warning]) == ["W007"]
         assert "default, other" in warning.msg
 
     def test_counters_away_from_their_rows(self, settings):
         settings_with(settings, DATABASE="default")
         expected = ["E006"] if CHOSEN == "sqlite" else []
-        assert ids(hilo_checks.check_homes(None)) == expected
+        assert ids(database_checks.check_homes(None)) == expected
 
     def test_a_router_that_names_a_home(self, settings):
         settings.DATABASE_ROUTERS = ["tests.routers.CountersOnOther"]
         expected = ["E006"] if CHOSEN == "sqlite" else []
-        assert ids(hilo_checks.check_homes(None)) == expected
+        assert ids(database_checks.check_homes(None)) == expected
 
     @pytest.mark.django_db(databases=["default", "other"])
     def test_hidden_tags_need_different_prefixes(self, settings):
         aliases = ["default", "other"]
-        assert hilo_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(None, aliases) == []
         settings_with(settings, SHOW_NODE_TAG=False)
-        assert hilo_checks.check_hidden_tags(None) == []
-        assert ids(hilo_checks.check_hidden_tags(None, aliases)) == ["E009"]
+        assert database_checks.check_hidden_tags(None) == []
+        assert ids(database_checks.check_hidden_tags(None, aliases)) == ["E009"]
         settings_with(settings, SHOW_NODE_TAG=False, DATABASE="default")
-        assert hilo_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(None, aliases) == []
         settings_with(settings, SHOW_NODE_TAG=False)
         ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
-        assert hilo_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(None, aliases) == []
 
 
 def own_ids(model: type[models.Model]) -> list[str]:
     messages = [m for m in model.check() if "django_hilo" in str(m.id)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apps, "get_models", lambda **options: [model])
-        messages += hilo_checks.check_managers(None)
+        messages += model_checks.check_managers(None)
     return ids(messages)
 
 
@@ -261,7 +279,7 @@ class TestFields:
 
 class TestCollections:
     def test_models_of_the_project(self):
-        assert hilo_checks.check_collections(None) == []
+        assert model_checks.check_collections(None) == []
 
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
@@ -285,7 +303,7 @@ class TestCollections:
                     app_label = "records"
 
         monkeypatch.setattr(apps, "get_models", lambda **options: [Thing, thing])
-        assert ids(hilo_checks.check_collections(None)) == expected
+        assert ids(model_checks.check_collections(None)) == expected
 
     def test_one_collection_on_purpose(self, monkeypatch):
         with isolate_apps("tests.records"):
@@ -303,4 +321,4 @@ class TestCollections:
                     app_label = "records"
 
         monkeypatch.setattr(apps, "get_models", lambda **options: [A, B])
-        assert hilo_checks.check_collections(None) == []
+        assert model_checks.check_collections(None) == []

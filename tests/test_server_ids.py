@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from django.core import serializers
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import IntegrityError, connection, models, transaction
+from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.exceptions import HiLoError
+from django_hilo.fields import HiLoField
 from django_hilo.gapless import next_gapless_number, seed_gapless_number
 from django_hilo.generator import next_id, next_ids, next_number
 from django_hilo.identifiers import parse
+from django_hilo.managers import HiLoManager
 from django_hilo.models import GaplessCounter
 from tests.records.models import Claim, Numbered, Order, Reply, Sortable
 
@@ -96,6 +100,18 @@ class TestIdentities:
         made = Claim.objects.bulk_create([Claim(id="claims|") for _ in range(3)])
         assert [each.pk for each in made] == ["claims/1", "claims/2", "claims/3"]
         assert GaplessCounter.objects.get().last == 3
+
+    @pytest.mark.parametrize(
+        "again", [Claim.save, lambda it: Claim.objects.bulk_create([it])]
+    )
+    def test_a_rollback_leaves_no_gap(self, again):
+        claim = Claim(id="claims|")
+        with suppress(ZeroDivisionError), transaction.atomic():
+            claim.save()
+            assert claim.pk == "claims/1"
+            raise ZeroDivisionError
+        again(claim)
+        assert Claim.objects.get().pk == "claims/1"
 
     def test_in_bulk_beside_explicit_ones(self):
         made = Claim.objects.bulk_create([Claim(id="claims|"), Claim(id="claims/1")])
@@ -198,3 +214,29 @@ def test_a_number_beyond_the_column_is_refused(monkeypatch):
     monkeypatch.setattr(Claim._meta.pk, "max_length", 10)
     with pytest.raises(HiLoError, match="takes 10"):
         Claim(id="claims/").save()
+
+
+@pytest.mark.django_db(transaction=True)
+@isolate_apps("tests.records")
+def test_what_an_update_was_given_and_its_rollback_gave_back_is_given_once():
+    class Code(models.Model):
+        code = HiLoField("codes", server_ids=True)
+        objects = HiLoManager()
+
+        class Meta:
+            app_label = "records"
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Code)
+    try:
+        with suppress(KeyError), transaction.atomic():
+            Code.objects.create(pk=5, code="codes/900-A")
+            again = Code(pk=5, code="codes|")
+            again.save()
+            raise KeyError
+        Code.objects.bulk_create([again])
+        after = Code.objects.create(code="codes|")
+        assert (again.code, after.code) == ("codes/1", "codes/2")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.delete_model(Code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from django_hilo import bucket_sizes
+from django_hilo.gapless import next_gapless_number, next_gapless_numbers
 from django_hilo.generator import next_id
-from django_hilo.models import HiLoDocument
-from django_hilo.sharding import bucket_of, shard_of, sizes
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.sharding import bucket_of, shard_of
 from django_hilo.sources import hibernate
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
@@ -91,10 +95,150 @@ class TestCounters:
         assert "no_such_row.next_hi" in found["tickets"]
         assert "unknown: no_such_row" in found["tickets"]
 
+    def test_gapless_numbers(self):
+        next_gapless_numbers("invoices", 7)
+        next_gapless_number("letters", "other")
+        table = show().split("\n\n")[-1].splitlines()
+        assert table == [
+            "database  collection  last gapless number",
+            "default   invoices    7",
+            "other     letters     1",
+        ]
+        assert "letters" not in show(database="default")
+        assert "invoices" not in show(database="other")
+
+    def test_without_a_table_of_gapless_numbers(self, monkeypatch):
+        monkeypatch.setattr(GaplessCounter._meta, "db_table", "no_such_table")
+        assert "gapless" not in show()
+
+    def test_gapless_numbers_where_their_rows_are(self, settings):
+        """Counters that have a home leave them there."""
+        settings.HILO = {"DATABASE": "default"}
+        next_gapless_number("letters", "other")
+        assert "letters" in show()
+
     def test_without_a_table(self, monkeypatch):
         monkeypatch.setattr(HiLoDocument._meta, "db_table", "no_such_table")
         with pytest.raises(CommandError, match="(?s)no_such_table.*migrations"):
             show()
+
+
+class TestJSON:
+    def test_counters(self, settings):
+        at = datetime(2026, 11, 20, 19, 51, 3, 412_000, tzinfo=UTC)
+        HiLoDocument.objects.create(
+            collection="orders",
+            node_tag="A",
+            max=MAX_NUMBER,
+            floor=7,
+            low=33,
+            size=64,
+            reserved_at=at,
+            raised_by="7563/00000001",
+        )
+        HiLoDocument.objects.using("other").create(collection="numbers", max=5)
+        next_gapless_number("invoices")
+        source = hibernate.HiLo(9, "no_such_row")
+        settings.HILO = {"SOURCES": {"tickets": source}}
+        said = json.loads(show(format="json"))
+        assert said["counters"] == [
+            {
+                "database": "default",
+                "collection": "orders",
+                "node_tag": "A",
+                "max": 9223372036854775807,
+                "floor": 7,
+                "low": 33,
+                "high": 96,
+                "reserved_at": "2026-11-20T19:51:03.412000+00:00",
+                "raised_by": "7563/00000001",
+            },
+            {
+                "database": "other",
+                "collection": "numbers",
+                "node_tag": "",
+                "max": 5,
+                "floor": 0,
+                "low": None,
+                "high": None,
+                "reserved_at": None,
+                "raised_by": "",
+            },
+        ]
+        assert said["gapless"] == [
+            {"database": "default", "collection": "invoices", "last": 1}
+        ]
+        (tickets,) = [row for row in said["sources"] if row["collection"] == "tickets"]
+        assert (tickets["database"], tickets["max"]) == ("default", None)
+        assert tickets["error"].startswith("no_such_row")
+        assert tickets["source"].startswith("no_such_row.next_hi")
+        of_item = [row for row in said["sources"] if "numbers_item" in row["source"]]
+        assert len(of_item) == (2 if CHOSEN == "postgres" else 0)
+        assert all(isinstance(row["max"], int) for row in of_item)
+        assert datetime.fromisoformat(said["counters"][0]["reserved_at"]) == at
+
+    def test_nothing_yet(self):
+        said = json.loads(show(format="json", database="other"))
+        assert said["counters"] == said["gapless"] == []
+
+    def test_tells_no_secret(self):
+        next_id(Order)
+        assert HiLoDocument.objects.get().ticket not in show(format="json")
+
+    def test_buckets(self):
+        parts("deals/33-A", 3)
+        parts("deals/34-A", 1)
+        said = json.loads(show("--buckets", format="json", oversized=2))
+        (part,) = [each for each in said["models"] if each["model"] == "spread.Part"]
+        large, small = bucket_of("deals/33-A"), bucket_of("deals/34-A")
+        assert part == {
+            "model": "spread.Part",
+            "rows": 4,
+            "databases": [
+                {
+                    "database": "default",
+                    "rows": 4,
+                    "buckets": 2,
+                    "largest": [
+                        {
+                            "bucket": large,
+                            "rows": 3,
+                            "text": "deals/33-A",
+                            "oversized": True,
+                        },
+                        {
+                            "bucket": small,
+                            "rows": 1,
+                            "text": "deals/34-A",
+                            "oversized": False,
+                        },
+                    ],
+                },
+                {"database": "other", "rows": 0, "buckets": 0, "largest": []},
+            ],
+        }
+
+    def test_another_format(self):
+        with pytest.raises(CommandError, match="invalid choice: 'xml'"):
+            show("--format=xml")
+
+    @pytest.mark.parametrize("arguments", [[], ["--buckets"]])
+    def test_each_key_is_explained(self, arguments):
+        """The page of the documentation names the keys, and no others."""
+        next_id(Order)
+        next_gapless_number("invoices")
+        parts("deals/33-A", 1)
+        page = (PROJECT / "docs/how-to/observability.md").read_text()
+        explained = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+        assert keys_in(json.loads(show(*arguments, format="json"))) <= explained
+
+
+def keys_in(value: object) -> set[str]:
+    if isinstance(value, list):
+        return set().union(*map(keys_in, value))
+    if isinstance(value, dict):
+        return set(value) | set().union(*map(keys_in, value.values()))
+    return set()
 
 
 def parts(deal_id: str, count: int, using: str = "default") -> None:
@@ -143,27 +287,27 @@ class TestBuckets:
                 Part(id="b$x", deal_id="deals/1-A"),
             ]
         )
-        counted = sizes.measure(Part._meta.pk, "default", 3)
-        monkeypatch.setattr(sizes, "_column_of", lambda field: None)
-        assert sizes.measure(Part._meta.pk, "default", 3) == counted
-        assert counted == sizes.Size(
+        counted = bucket_sizes.measure(Part._meta.pk, "default", 3)
+        monkeypatch.setattr(bucket_sizes, "_column_of", lambda field: None)
+        assert bucket_sizes.measure(Part._meta.pk, "default", 3) == counted
+        assert counted == bucket_sizes.Size(
             38,
             9,
             [
-                sizes.Bucket(bucket_of(f"deals/{n}-A"), rows, f"deals/{n}-A")
+                bucket_sizes.Bucket(bucket_of(f"deals/{n}-A"), rows, f"deals/{n}-A")
                 for n, rows in ((8, 9), (7, 7), (6, 6))
             ],
         )
 
     def test_ids_are_read_in_chunks(self, monkeypatch):
-        monkeypatch.setattr(sizes, "_CHUNK", 2)
-        monkeypatch.setattr(sizes, "_column_of", lambda field: None)
+        monkeypatch.setattr(bucket_sizes, "_CHUNK", 2)
+        monkeypatch.setattr(bucket_sizes, "_column_of", lambda field: None)
         parts("deals/33-A", 7)
-        assert sizes.measure(Part._meta.pk, "default", 9).largest[0].rows == 7
+        assert bucket_sizes.measure(Part._meta.pk, "default", 9).largest[0].rows == 7
 
     def test_no_more_ids_are_read_than_say_what_is_in_a_bucket(self):
         ids = iter(["a$x", "b$x", "c$y", "d$y"])
-        assert sizes._texts(ids, [bucket_of("x")]) == {bucket_of("x"): "x"}
+        assert bucket_sizes._texts(ids, [bucket_of("x")]) == {bucket_of("x"): "x"}
         assert next(ids) == "c$y"
 
     def test_rows_without_a_bucket_yet(self):
@@ -171,8 +315,8 @@ class TestBuckets:
         Check.objects.bulk_create([Check(part=Part.objects.get()) for _ in range(3)])
         first = Check.objects.first()
         Check.objects.exclude(pk=first.pk).update(bucket=None)
-        assert sizes.measure(Check._meta.pk, "default", 9) == sizes.Size(
-            3, 1, [sizes.Bucket(bucket_of("deals/33-A"), 1, "deals/33-A")]
+        assert bucket_sizes.measure(Check._meta.pk, "default", 9) == bucket_sizes.Size(
+            3, 1, [bucket_sizes.Bucket(bucket_of("deals/33-A"), 1, "deals/33-A")]
         )
 
     def test_oversized_buckets(self):
@@ -203,7 +347,7 @@ class TestBuckets:
         assert not {"records.Order", "spread.Deal", "records.Numbered"} & set(labels)
 
     def test_no_model_has(self, monkeypatch):
-        monkeypatch.setattr(sizes.apps, "get_models", list)
+        monkeypatch.setattr(bucket_sizes.apps, "get_models", list)
         assert show("--buckets").startswith("No model has ids with anchors")
 
     @servers_only

@@ -10,7 +10,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import helpers
 from django.db import models
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo import steering
@@ -52,7 +52,7 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
                 "“%(counter)s”: nothing to do. Max is %(max)s, the highest id is "
                 "%(id)s."
             )
-            known = {"max": document.max, "id": highest.id or gettext("none")}
+            known = {"max": document.max, "id": highest.id or pgettext("an id", "none")}
             _tell(model_admin, request, document, text, messages.INFO, **known)
         else:
             _raise(model_admin, request, document, highest.number)
@@ -120,7 +120,7 @@ def _block_page(
         form,
         title=gettext("Reserve a block of numbers for manual use"),
         hidden=[("action", "reserve_block"), *selected],
-        button=gettext("Reserve"),
+        button=pgettext("a button", "Reserve"),
         counters=[
             {"counter": str(qualify(d)), "next": str(d.next_low)} for d in documents
         ],

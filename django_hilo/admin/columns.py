@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo import steering
@@ -22,6 +22,10 @@ from django_hilo.tables import aliases_served_by, fields_on
 from django_hilo.targets import fields_of
 
 _BREAK = mark_safe("<br>")
+
+
+def _unreadable(error: str) -> str:
+    return gettext("cannot be read: %(error)s") % {"error": error}
 
 
 class CounterColumns(admin.ModelAdmin):
@@ -39,14 +43,14 @@ class CounterColumns(admin.ModelAdmin):
     def max_number(self, document: HiLoDocument) -> str:
         return str(document.max)
 
-    @admin.display(description=_("floor"), ordering="floor")
+    @admin.display(description=pgettext_lazy("a number", "floor"), ordering="floor")
     def floor_number(self, document: HiLoDocument) -> str:
         return str(document.floor)
 
     @admin.display(description=_("newest range"), ordering="low")
     def newest_range(self, document: HiLoDocument) -> str:
         if document.size < 1:
-            return gettext("none")
+            return pgettext("a range", "none")
         high = document.low + document.size - 1
         return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
 
@@ -101,7 +105,7 @@ class CounterColumns(admin.ModelAdmin):
             (
                 t.model._meta.label,
                 t.using,
-                gettext("cannot be read: %s") % t.error if t.error else t.id or "-",
+                _unreadable(t.error) if t.error else t.id or "-",
             )
             for t in tables
         )

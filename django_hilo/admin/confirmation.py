@@ -8,6 +8,7 @@ from django import forms
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from django_hilo import steering
 from django_hilo.admin.databases import qualify
@@ -82,7 +83,7 @@ def confirmation_page(
             {
                 "model": table.model._meta.label,
                 "database": table.using,
-                "id": table.id or _("none"),
+                "id": table.id or pgettext("an id", "none"),
             }
             for table in tables
         ],

@@ -5,25 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.db import Error
 from django.utils.translation import gettext as _
 
 from django_hilo import steering
-from django_hilo.admin.databases import home_databases, unreadable
-from django_hilo.exceptions import CounterNotLowered, HiLoError
+from django_hilo.admin.databases import unreadable
+from django_hilo.admin.numbers import ChangeNumberForm, NumberForm
+from django_hilo.exceptions import CounterNotLowered
 from django_hilo.models import HiLoDocument
 from django_hilo.tables import Highest
 
 
-class CounterForm(forms.ModelForm):
-    """Both forms: with what the database refused when the same was posted before."""
-
-    refusal: HiLoError | None = None
-
-
-class AddCounterForm(CounterForm):
+class AddCounterForm(NumberForm):
     """Starts a counter that does not exist yet."""
+
+    number = "max"
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -46,13 +42,8 @@ class AddCounterForm(CounterForm):
                 self.add_error(None, unreadable(self.database, error))
         return cleaned
 
-    @property
-    def database(self) -> str:
-        """The database that the counter shall be on."""
-        return str(self.cleaned_data.get("database") or home_databases()[0])
 
-
-class ChangeCounterForm(CounterForm):
+class ChangeCounterForm(ChangeNumberForm):
     """Changes Max: raises it at once, lowers it after a confirmation.
 
     What somebody means is told by the Max that they saw, which comes back with the
@@ -60,21 +51,13 @@ class ChangeCounterForm(CounterForm):
     opposite: that is told, and never done.
     """
 
+    number = "max"
     looked_at: list[Highest]
 
     @property
     def is_confirmation(self) -> bool:
         """Whether this was posted by the page that asks for a confirmation."""
         return "state" in self.data
-
-    @property
-    def seen(self) -> int:
-        """Max as the page showed it."""
-        stored: int = self.instance.max
-        try:
-            return int(self.data.get(self.add_initial_prefix("max"), stored))
-        except ValueError:
-            return stored
 
     @property
     def raises(self) -> bool:
@@ -113,7 +96,3 @@ class ChangeCounterForm(CounterForm):
             self.looked_at = steering.check_unused(self.instance, number)
         except CounterNotLowered as error:
             self.add_error("max", str(error))
-
-    def _post_clean(self) -> None:
-        # The instance stays as it was loaded: it is changed under the lock only.
-        pass

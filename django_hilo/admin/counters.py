@@ -9,9 +9,8 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo import steering
@@ -25,16 +24,14 @@ from django_hilo.admin.confirmation import (
 from django_hilo.admin.counter_forms import (
     AddCounterForm,
     ChangeCounterForm,
-    CounterForm,
 )
 from django_hilo.admin.databases import (
     DatabaseFilter,
-    DatabasesAdmin,
     home_databases,
     qualify,
 )
+from django_hilo.admin.numbers import NumberAdmin
 from django_hilo.exceptions import CounterNotLowered, HiLoError
-from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
 
 
@@ -48,7 +45,9 @@ class NodeTagFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         rows = model_admin.get_queryset(request).order_by("node_tag")
         tags = rows.values_list("node_tag", flat=True).distinct()
-        return [(tag or self._EMPTY, tag or gettext("none")) for tag in tags]
+        return [
+            (tag or self._EMPTY, tag or pgettext("a node tag", "none")) for tag in tags
+        ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         tag = self.value()
@@ -57,7 +56,7 @@ class NodeTagFilter(admin.SimpleListFilter):
         return queryset.filter(node_tag="" if tag == self._EMPTY else tag)
 
 
-class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
+class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
     """Shows and steers the counters of every database.
 
     Django's permissions say who may view, add, change and delete them. Reserving a
@@ -78,6 +77,8 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
     list_filter = (DatabaseFilter, NodeTagFilter)
     search_fields = ("collection",)
     secrets = ("ticket",)
+    number = "max"
+    refusals = (HiLoError,)
     actions = (raise_to_highest, reserve_block)
 
     class Media:
@@ -131,11 +132,8 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        made: dict[str, Any] = {"refusal": getattr(request, "hilo_refusal", None)}
-        if obj is None and len(home_databases()) > 1:
-            made["database"] = self.database_field(request)
-        base: type[CounterForm] = ChangeCounterForm if obj else AddCounterForm
-        kwargs["form"] = type(base.__name__, (base,), made)
+        base = ChangeCounterForm if obj else AddCounterForm
+        kwargs["form"] = self.form_of(request, obj, base)
         form = super().get_form(request, obj, change, **kwargs)
         if obj and "max" in form.base_fields:
             self._explain(form.base_fields["max"], obj)
@@ -145,15 +143,6 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
                 "Ids start at the number over it: at 1 for 0."
             )
         return form
-
-    def formfield_for_dbfield(
-        self, db_field: models.Field, request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        if db_field.name == "max":
-            bounds = {"min_value": 0, "max_value": MAX_NUMBER}
-            # The Max that was seen comes back with the form.
-            kwargs = {**bounds, "show_hidden_initial": True, **kwargs}
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def _explain(self, field: Any, document: HiLoDocument) -> None:
         field.help_text = gettext(
@@ -180,15 +169,8 @@ class HiLoDocumentAdmin(DatabasesAdmin, CounterColumns):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        view = super().changeform_view
         try:
-            try:
-                return view(request, object_id, form_url, extra_context)
-            except HiLoError as error:
-                # Once more, in a transaction that sees the counter as it is now, to
-                # show the form with what was typed and with the error.
-                request.hilo_refusal = error  # type: ignore[attr-defined]
-                return view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, object_id, form_url, extra_context)
         except Unconfirmed as question:
             assert object_id is not None
             document = self.get_object(request, unquote(object_id))

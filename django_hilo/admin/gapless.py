@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db import Error, OperationalError, models
+from django.db import Error
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -15,24 +15,24 @@ from django.utils.translation import gettext_lazy as _
 from django_hilo import steering
 from django_hilo.admin.databases import (
     DatabaseFilter,
-    DatabasesAdmin,
     home_databases,
     key_of,
     qualify,
     unreadable,
 )
+from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin, NumberForm
 from django_hilo.conf import settings
-from django_hilo.exceptions import CounterNotLowered, HiLoError
+from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER, id_start
 from django_hilo.models import GaplessCounter
 from django_hilo.tables import aliases, gapless_fields_of, may_have_table
 from django_hilo.targets import fields_of
 
 
-class GaplessForm(forms.ModelForm):
-    """Both forms: with what the database refused when the same was posted before."""
+class GaplessForm(NumberForm):
+    """Both forms: with what the database refused."""
 
-    refusal: Exception | None = None
+    number = "last"
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -43,11 +43,6 @@ class GaplessForm(forms.ModelForm):
 
 class AddGaplessForm(GaplessForm):
     """Starts a counter that does not exist yet."""
-
-    @property
-    def database(self) -> str:
-        """The database that the counter shall be on."""
-        return str(self.cleaned_data.get("database") or home_databases()[0])
 
     def validate_unique(self) -> None:
         # Django would look into the first database only.
@@ -65,17 +60,8 @@ class AddGaplessForm(GaplessForm):
             self.add_error(None, unreadable(self.database, error))
 
 
-class ChangeGaplessForm(GaplessForm):
+class ChangeGaplessForm(GaplessForm, ChangeNumberForm):
     """Raises the last number; what somebody means is told by the one that they saw."""
-
-    @property
-    def seen(self) -> int:
-        """The last number as the page showed it."""
-        stored: int = self.instance.last
-        try:
-            return int(self.data.get(self.add_initial_prefix("last"), stored))
-        except ValueError:
-            return stored
 
     def clean_last(self) -> int:
         """Refuse what would lower the number, be it by now only."""
@@ -101,12 +87,8 @@ class ChangeGaplessForm(GaplessForm):
             )
         return number
 
-    def _post_clean(self) -> None:
-        # The instance stays as it was loaded: it is changed under the lock only.
-        pass
 
-
-class GaplessCounterAdmin(DatabasesAdmin):
+class GaplessCounterAdmin(NumberAdmin):
     """Shows the gapless counters of every database, and starts and raises them.
 
     They stand where the rows are that they count, not on the home database. Nothing
@@ -116,6 +98,7 @@ class GaplessCounterAdmin(DatabasesAdmin):
     list_display = ("collection_name", "last_number", "next_id", "used_by")
     list_filter = (DatabaseFilter,)
     search_fields = ("collection",)
+    number = "last"
 
     class Media:
         css = {"all": ["django_hilo/admin.css"]}
@@ -172,40 +155,12 @@ class GaplessCounterAdmin(DatabasesAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        made: dict[str, Any] = {"refusal": getattr(request, "hilo_refusal", None)}
-        if obj is None and len(self.databases()) > 1:
-            made["database"] = self.database_field(request)
-        base: type[GaplessForm] = ChangeGaplessForm if obj else AddGaplessForm
-        kwargs["form"] = type(base.__name__, (base,), made)
+        base = ChangeGaplessForm if obj else AddGaplessForm
+        kwargs["form"] = self.form_of(request, obj, base)
         form = super().get_form(request, obj, change, **kwargs)
         if obj is None:
             form.base_fields["last"].label = gettext("Start after")
         return form
-
-    def formfield_for_dbfield(
-        self, db_field: models.Field, request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        if db_field.name == "last":
-            bounds = {"min_value": 0, "max_value": MAX_NUMBER}
-            # The number that was seen comes back with the form.
-            kwargs = {**bounds, "show_hidden_initial": True, **kwargs}
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        view = super().changeform_view
-        try:
-            return view(request, object_id, form_url, extra_context)
-        except (HiLoError, OperationalError) as error:
-            # Once more, in a transaction that sees the counter as it is now, to show
-            # the form with what was typed and with the error.
-            request.hilo_refusal = error  # type: ignore[attr-defined]
-            return view(request, object_id, form_url, extra_context)
 
     def save_model(
         self, request: HttpRequest, obj: Any, form: Any, change: bool
@@ -221,7 +176,11 @@ class GaplessCounterAdmin(DatabasesAdmin):
         )
         if new > number:
             raise CounterNotLowered(
-                f"The last number of {collection!r} on {using!r} is {new} by now."
+                gettext(
+                    "The last number of %(collection)r on %(database)r is %(last)s by "
+                    "now."
+                )
+                % {"collection": collection, "database": using, "last": new}
             )
         form.initial["last"] = old  # for the history
         row = GaplessCounter(collection=collection, last=new)

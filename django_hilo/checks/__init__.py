@@ -1,23 +1,43 @@
-"""System checks; each is explained in docs/checks.md."""
+"""System checks; each is explained in docs/reference/checks.md.
+
+Their modules are imported when checks run, which the workers of a server never do.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from django.core import checks
 
-from django_hilo.checks.databases import check_hidden_tags, check_homes
-from django_hilo.checks.models import check_collections, check_integers, check_managers
-from django_hilo.checks.servers import check_servers
-from django_hilo.checks.settings import check_settings
-from django_hilo.checks.sources import check_other_writers, check_sources
-from django_hilo.sharding.checks import check_shards
+
+def _of(module: str, name: str) -> Any:
+    def check(**kwargs: Any) -> list[checks.CheckMessage]:
+        found = import_module(f"django_hilo.checks.{module}")
+        messages: list[checks.CheckMessage] = getattr(found, name)(**kwargs)
+        return messages
+
+    check.__qualname__ = name
+    return check
+
+
+# Made once: Django registers a function that it knows no second time.
+_ALWAYS = {
+    _of("settings", "check_settings"): "django_hilo",
+    _of("databases", "check_homes"): "django_hilo",
+    _of("models", "check_collections"): checks.Tags.models,
+    _of("models", "check_integers"): checks.Tags.models,
+    _of("models", "check_managers"): checks.Tags.models,
+    _of("shards", "check_shards"): checks.Tags.models,
+    _of("databases", "check_hidden_tags"): checks.Tags.database,
+    _of("sources", "check_sources"): checks.Tags.database,
+    _of("sources", "check_other_writers"): checks.Tags.database,
+}
+_BEFORE_DEPLOYMENT = _of("servers", "check_servers")
 
 
 def register() -> None:
     """Register the checks; called by ``AppConfig.ready()``."""
-    for check in check_settings, check_homes:
-        checks.register(check, "django_hilo")
-    for check in check_collections, check_integers, check_managers, check_shards:
-        checks.register(check, checks.Tags.models)
-    for check in check_hidden_tags, check_sources, check_other_writers:
-        checks.register(check, checks.Tags.database)
-    checks.register(check_servers, "django_hilo", deploy=True)
+    for check, tag in _ALWAYS.items():
+        checks.register(check, tag)
+    checks.register(_BEFORE_DEPLOYMENT, "django_hilo", deploy=True)

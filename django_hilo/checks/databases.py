@@ -11,10 +11,10 @@ from django.core import checks
 from django.db import connections, router
 
 from django_hilo.checks.settings import are_node_tags, error, is_alias
+from django_hilo.checks.shards import are_shards
 from django_hilo.conf import settings
 from django_hilo.connections import database_key
 from django_hilo.models import ServerPrefix
-from django_hilo.sharding.checks import are_shards
 from django_hilo.tables import aliases
 from django_hilo.targets import CounterField, counter_fields, home_of
 

@@ -84,6 +84,9 @@ def check_managers(
             id="django_hilo.W107",
         )
         for model in apps.get_models()
-        if any(isinstance(field, HiLoField) for field in model._meta.fields)
+        if any(
+            isinstance(field, HiLoField) and not field.is_copy
+            for field in model._meta.fields
+        )
         and not isinstance(model._default_manager.all(), HiLoQuerySet)
     ]

@@ -1,4 +1,4 @@
-"""Deploy checks: whether the servers keep what the counters promise.
+"""Deploy checks: whether the databases keep what the counters promise.
 
 They ask all databases, as ``check --deploy`` names none, but in tests, which may forbid
 it: there those that are named. One that does not answer is told, and stops nothing.
@@ -13,14 +13,15 @@ from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 
+from django_hilo.checks.ahead import last_numbers, low_counters, short_columns
 from django_hilo.checks.commits import lost_commits
 from django_hilo.checks.replication import two_writers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
+from django_hilo.checks.shards import are_shards
 from django_hilo.checks.sites import other_sites
 from django_hilo.conf import settings
 from django_hilo.connections import in_tests
 from django_hilo.failures import Failure, classify
-from django_hilo.sharding.checks import are_shards
 from django_hilo.tables import aliases, homes
 
 
@@ -29,7 +30,7 @@ def check_servers(
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> list[checks.CheckMessage]:
-    """Look for shared node tags, keys that two servers give, and lost commits."""
+    """Look for shared node tags, keys given twice, lost commits, and what ends soon."""
     if not (
         is_alias(settings.DATABASE)
         and are_node_tags(settings.NODE_TAG)
@@ -47,7 +48,10 @@ def check_servers(
             if alias in homes():
                 found += other_sites(connection)
                 found += lost_commits(connection)
+                found += last_numbers(connection)
             found += two_writers(connection)
+            found += low_counters(connection)
+            found += short_columns(connection)
         except Error as problem:
             if classify(problem, connection.vendor) is not Failure.NO_TABLE:
                 found.append(

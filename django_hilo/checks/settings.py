@@ -11,10 +11,10 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.db import connections
 
+from django_hilo.checks.shards import are_shards, fault_of
 from django_hilo.conf import KEYS, settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag, check_separator
-from django_hilo.sharding.checks import are_shards, fault_of
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.standbys import LOCAL, WITH_STANDBY
 
@@ -28,7 +28,8 @@ def check_settings(
     """Check the keys of ``HILO`` and their values."""
     given = getattr(django_settings, "HILO", {})
     if not isinstance(given, dict):
-        return [error("HILO must be a dict.", "See README, Settings.", "E001")]
+        remedy = "Write HILO = {'NODE_TAG': 'A'}, or leave it out."
+        return [error("HILO must be a dict.", remedy, "E001")]
     unknown = [
         error(
             f"HILO has no key {key!r}.",

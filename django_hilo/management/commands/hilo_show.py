@@ -1,20 +1,20 @@
 from __future__ import annotations
 
+import json
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 
-from django_hilo.exceptions import HiLoError
-from django_hilo.models import HiLoDocument
-from django_hilo.sources.base import Source
-from django_hilo.tables import aliases, homes, may_have_table, other_sources
+from django_hilo import overview
+from django_hilo.overview import Row
+from django_hilo.tables import aliases, homes
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000
-_LARGEST = 5
 
 
 class Command(BaseCommand):
@@ -28,6 +28,12 @@ class Command(BaseCommand):
             "--database",
             choices=tuple(connections),
             help="Only this database; all where none is given.",
+        )
+        parser.add_argument(
+            "--format",
+            choices=("table", "json"),
+            default="table",
+            help="For people, or for programs. Default: %(default)s.",
         )
         parser.add_argument(
             "--buckets",
@@ -44,13 +50,24 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        using = options["database"]
+        only = [options["database"]] if options["database"] else None
         try:
             if options["buckets"]:
-                self.show_buckets([using] if using else aliases(), options["oversized"])
+                models = overview.buckets(only or aliases(), options["oversized"])
+                found: dict[str, Iterable[Row]] = {"models": models}
             else:
-                self.show_counters([using] if using else homes())
-                self.show_sources([using] if using else aliases())
+                found = {
+                    "counters": overview.counters(only or homes()),
+                    "sources": overview.sources(only or aliases()),
+                    "gapless": overview.gapless_counters(only or aliases()),
+                }
+            if options["format"] == "json":
+                lists = {name: list(rows) for name, rows in found.items()}
+                self.stdout.write(json.dumps(lists, indent=2))
+            elif options["buckets"]:
+                self.show_buckets(found["models"], options["oversized"])
+            else:
+                self.show_counters(**found)
         except Error as error:
             raise CommandError(
                 f"{str(error).strip()} (Are all migrations applied?)"
@@ -58,35 +75,35 @@ class Command(BaseCommand):
         except ImportError as error:
             raise CommandError(str(error)) from error
 
-    def show_counters(self, databases: Iterable[str]) -> None:
+    def show_counters(
+        self, counters: Iterable[Row], sources: Iterable[Row], gapless: Iterable[Row]
+    ) -> None:
+        """Show one table of each kind; only the first where there is nothing."""
         head = ("database", "collection", "node tag", "Max", "floor", "newest range")
-        rows = [
-            (
-                alias,
-                document.collection,
-                document.node_tag or "-",
-                str(document.max),
-                str(document.floor),
-                _newest_range(document),
-                _when(document),
-            )
-            for alias in databases
-            for document in HiLoDocument.objects.using(alias)
-        ]
+        rows = [_cells_of(counter) for counter in counters]
         if rows:
             self.show_table([(*head, "reserved at"), *rows])
         else:
             self.stdout.write("There are no counters yet.")
+        self.show_more(
+            ("database", "collection", "numbers come from", "given up to"),
+            [
+                (
+                    row["database"],
+                    row["collection"],
+                    row["source"],
+                    f"unknown: {row['error']}" if row["error"] else str(row["max"]),
+                )
+                for row in sources
+            ],
+        )
+        self.show_more(
+            ("database", "collection", "last gapless number"),
+            [(row["database"], row["collection"], str(row["last"])) for row in gapless],
+        )
 
-    def show_sources(self, databases: Iterable[str]) -> None:
-        """Show the counters that are no HiLoDocuments, where there are some."""
-        rows = [
-            (alias, collection, source.name, _highest(source, alias))
-            for alias in databases
-            for collection, source in other_sources(alias)
-        ]
+    def show_more(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         if rows:
-            head = ("database", "collection", "numbers come from", "given up to")
             self.stdout.write("")
             self.show_table([head, *rows])
 
@@ -96,46 +113,35 @@ class Command(BaseCommand):
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             self.stdout.write("  ".join(cells).rstrip())
 
-    def show_buckets(self, databases: Sequence[str], oversized: int) -> None:
-        # It needs xxhash, which the counters do not.
-        from django_hilo.sharding.sizes import keys_with_buckets
-
+    def show_buckets(self, models: Iterable[Row], oversized: int) -> None:
         found = False
-        for field in keys_with_buckets():
+        for model in models:
             found = True
-            having = [each for each in databases if may_have_table(each, field.model)]
-            self.show_model(field, having, oversized)
+            self.show_model(model, oversized)
         if not found:
             self.stdout.write(
                 "No model has ids with anchors, a BucketField, or HILO['SHARDS']."
             )
 
-    def show_model(self, field: Any, databases: Sequence[str], oversized: int) -> None:
-        from django_hilo.sharding.sizes import measure
-
-        sizes = {alias: measure(field, alias, _LARGEST) for alias in databases}
-        total = sum(size.rows for size in sizes.values())
-        self.stdout.write(f"{field.model._meta.label}: {total} rows")
-        for alias, size in sizes.items():
+    def show_model(self, model: Row, oversized: int) -> None:
+        total = model["rows"]
+        self.stdout.write(f"{model['model']}: {total} rows")
+        for size in model["databases"]:
             self.stdout.write(
-                f"  {alias}: {size.rows} rows ({size.rows / (total or 1):.1%}) "
-                f"in {size.buckets} buckets"
+                f"  {size['database']}: {size['rows']} rows "
+                f"({size['rows'] / (total or 1):.1%}) in {size['buckets']} buckets"
             )
-            for bucket in size.largest:
-                line = f"    bucket {bucket.number}: {bucket.rows} rows ({bucket.text})"
-                if bucket.rows > oversized:
+            for bucket in size["largest"]:
+                line = (
+                    f"    bucket {bucket['bucket']}: {bucket['rows']} rows "
+                    f"({bucket['text']})"
+                )
+                if bucket["oversized"]:
                     line = self.style.WARNING(
                         f"{line}\n    is oversized, over {oversized} rows: a bucket "
                         f"cannot be split. Anchor new rows to something smaller."
                     )
                 self.stdout.write(line)
-
-
-def _highest(source: Source, alias: str) -> str:
-    try:
-        return str(source.read_max(alias))
-    except (HiLoError, Error) as error:
-        return f"unknown: {str(error).splitlines()[0]}"
 
 
 def _count(text: str) -> int:
@@ -144,12 +150,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _newest_range(document: HiLoDocument) -> str:
-    if document.size < 1:
-        return "-"
-    return f"{document.low} to {document.low + document.size - 1}"
-
-
-def _when(document: HiLoDocument) -> str:
-    at = document.reserved_at
-    return at.isoformat(" ", "seconds") if at else "-"
+def _cells_of(counter: Row) -> tuple[str, ...]:
+    low, at = counter["low"], counter["reserved_at"]
+    return (
+        counter["database"],
+        counter["collection"],
+        counter["node_tag"] or "-",
+        str(counter["max"]),
+        str(counter["floor"]),
+        "-" if low is None else f"{low} to {counter['high']}",
+        datetime.fromisoformat(at).isoformat(" ", "seconds") if at else "-",
+    )

@@ -1,0 +1,224 @@
+"""Deploy check: counters under the ids of their tables, and numbers that run out.
+
+Each look at a table is by an index, and there is a bounded number of them, however many
+rows it has. ``hilo_raise_max --dry-run`` reads all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core import checks
+from django.db import Error, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Max, Q
+
+from django_hilo.conf import settings
+from django_hilo.exceptions import HiLoError
+from django_hilo.failures import Failure, classify
+from django_hilo.gapless import last_gapless_number
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, id_end, id_start
+from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
+from django_hilo.tables import fields_on, gapless_fields, may_have_table, sparing
+from django_hilo.targets import given_source, resolve
+
+# Numbers over Max that are looked for: these, and the first of that many ranges.
+_NEXT = 32
+_RANGES = 100
+# Texts after the start of an anchored id; a locale may have others between them.
+_NEAREST = 3
+
+
+def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Warn of counters whose next numbers are those of rows."""
+    alias = connection.alias
+    for field in fields_on(alias):
+        yield from _each(alias, _low_counter, field)
+    for field in gapless_fields():
+        if may_have_table(alias, field.model):
+            yield from _each(alias, _low_gapless_counter, field)
+
+
+def short_columns(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Warn of columns and formats that the numbers are about to outgrow."""
+    for field in fields_on(connection.alias):
+        yield from _each(connection.alias, _short_column, field)
+
+
+def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Warn of counters in the last tenth of all numbers; ``connection`` is a home's."""
+    near = MAX_NUMBER // 10 * 9
+    high = HiLoDocument.objects.using(connection.alias).filter(
+        Q(max__gt=near) | Q(floor__gt=near)
+    )
+    found = [(f"counter {row.id!r}", row.next_low - 1) for row in high[:10]]
+    gapless = GaplessCounter.objects.using(connection.alias).filter(last__gt=near)
+    found += [(f"gapless counter {row.pk!r}", row.last) for row in gapless[:10]]
+    for name, number in found:
+        yield checks.Warning(
+            f"The {name} on {connection.alias!r} is at {number}; numbers end at "
+            f"{MAX_NUMBER} (2^63-1).",
+            hint="Lower it in the admin where it was raised by mistake, else give the "
+            "field another collection.",
+            id="django_hilo.W032",
+        )
+
+
+def _each(
+    alias: str, check: Callable[[Any, str], Iterator[checks.CheckMessage]], field: Any
+) -> list[checks.CheckMessage]:
+    try:
+        with sparing(alias):
+            return list(check(field, alias))
+    except HiLoError:
+        return []  # check_sources tells
+    except Error as error:
+        if classify(error, connections[alias].vendor) is Failure.NO_TABLE:
+            return []  # before its migration, or a table that is not Django's
+        raise
+
+
+def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
+    if not _is_indexed(field):
+        return
+    target = resolve(field, alias)
+    if not field.is_integer:
+        if getattr(field, "convention", None) is not None:
+            return
+        start, end = _around(target.collection, target.using, target.node_tag)
+
+        def taken(above: int) -> tuple[int, str] | None:
+            step, width = target.capacities[0], target.width
+            return _next_id(field, alias, start, end, above, step, width)
+
+    elif given_source(field) is not None:
+
+        def taken(above: int) -> tuple[int, str] | None:
+            rows = field.model._base_manager.using(alias)
+            top = rows.aggregate(top=Max(field.attname))["top"] or 0
+            return (top, str(top)) if top > above else None
+
+    else:
+        return  # each process starts over the rows by itself
+    last = target.source.read_max(target.using)
+    found = taken(last)
+    # A range that was reserved meanwhile has rows by now.
+    if found is not None and found[0] > target.source.read_max(target.using):
+        yield _is_low(field, alias, target.source.name, last, found[1])
+
+
+def _low_gapless_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
+    if not _is_indexed(field):
+        return
+    collection = field.collection_name
+    last = last_gapless_number(collection, alias)
+    start = id_start(collection, settings.SEPARATOR, "")
+    found = _next_id(field, alias, start, "", last, _NEXT, 0)
+    if found is not None and found[0] > last_gapless_number(collection, alias):
+        name = f"gapless counter {collection.lower()!r}"
+        yield _is_low(field, alias, name, last, found[1])
+
+
+def _is_low(
+    field: Any, alias: str, name: str, last: int, taken: str
+) -> checks.CheckMessage:
+    return checks.Warning(
+        f"On {alias!r} the {name} is at {last}, and {field.model._meta.label} has "
+        f"{taken!r} already: it would be given again.",
+        hint=f"Run: python manage.py hilo_raise_max --database={alias}",
+        obj=field,
+        id="django_hilo.W031",
+    )
+
+
+def _next_id(
+    field: Any, alias: str, start: str, end: str, above: int, step: int, width: int
+) -> tuple[int, str] | None:
+    """Return the lowest of these numbers of which a row has an id, and the id."""
+    following = range(above + 1, above + 1 + _NEXT)
+    firsts = range(above + 1, above + 1 + step * _RANGES, step)
+    ids = {
+        f"{start}{str(number).zfill(width)}{end}": number
+        for number in sorted({*following, *firsts})
+        if number <= MAX_NUMBER
+    }
+    rows = field.model._base_manager.using(alias).order_by()
+    texts = rows.values_list(field.attname, flat=True)
+    if getattr(field, "anchor", None) is None:
+        found = texts.filter(**{f"{field.attname}__in": list(ids)})
+        return min(((ids.get(id, above + 1), id) for id in found), default=None)
+    for id, number in ids.items():
+        # LIKE would use no index on SQLite, nor on PostgreSQL but in the locale C.
+        start = f"{id}$"
+        nearest = texts.filter(**{f"{field.attname}__gte": start})
+        for text in nearest.order_by(field.attname)[:_NEAREST]:
+            if text.startswith(start):
+                return number, text
+    return None
+
+
+def _short_column(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
+    target = resolve(field, alias)
+    limits = list(_limits(field, alias, target))
+    if not limits:
+        return
+    last = target.source.read_max(target.using)
+    for limit, what, remedy in limits:
+        if last > limit // 10 * 9:
+            yield checks.Warning(
+                f"On {alias!r} the ids of {field.model._meta.label} are at {last}, and "
+                f"{what} up to {limit}.",
+                hint=remedy,
+                obj=field,
+                id="django_hilo.W033",
+            )
+
+
+def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str]]:
+    """Yield the highest number that something takes, what, and what to do."""
+    if field.is_integer:
+        kind = _type_of(field, connections[alias])
+        _, highest = connections[alias].ops.integer_field_range(kind)
+        if highest is not None and highest < MAX_NUMBER:
+            remedy = "Widen it to bigint, and the columns that refer to it, before."
+            yield highest, f"the type of the column {field.column!r} goes", remedy
+        return
+    if getattr(field, "convention", None) is not None:
+        return
+    if target.width:
+        remedy = (
+            "After that ids are longer, and their order is not that of numbers: order "
+            "by id__number, or give the field a larger width and another collection."
+        )
+        yield 10**target.width - 1, f"width={target.width} goes", remedy
+    start, end = _around(target.collection, target.using, target.node_tag)
+    room = (field.max_length or MAX_WIDTH * 10) - len(start) - len(end)
+    if room < MAX_WIDTH:
+        remedy = "Set a larger max_length, and migrate."
+        highest = 10 ** max(room, 0) - 1
+        yield highest, f"max_length={field.max_length} goes", remedy
+
+
+def _type_of(field: Any, connection: BaseDatabaseWrapper) -> str:
+    """Return Django's name for the type that the column has in the database."""
+    table, introspection = field.model._meta.db_table, connection.introspection
+    with connection.cursor() as cursor:
+        columns = introspection.get_table_description(cursor, table)
+    for column in columns:
+        if column.name.lower() == field.column.lower():
+            kind = introspection.get_field_type(column.type_code, column)
+            if kind in connection.ops.integer_field_ranges:
+                return str(kind)
+    return "BigIntegerField"
+
+
+def _around(collection: str, home: str, node_tag: str) -> tuple[str, str]:
+    """Return what stands before and after the number in the next ids."""
+    row = ServerPrefix.objects.using(home).filter(node_tag=node_tag).first()
+    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
+    return start, id_end(node_tag if settings.SHOW_NODE_TAG else "")
+
+
+def _is_indexed(field: Any) -> bool:
+    return bool(field.unique or field.db_index)
