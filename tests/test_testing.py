@@ -1,0 +1,447 @@
+"""django_hilo.testing: ids in the tests of a project."""
+
+# ruff: noqa: F811 - the fixture is imported
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from unittest import SkipTest, skip
+from unittest import TestCase as PlainTestCase
+from unittest import TestResult as Result
+from urllib.request import urlopen
+
+import pytest
+from django.db import OperationalError, connections, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import (
+    LiveServerTestCase,
+    SimpleTestCase,
+    TestCase,
+    TransactionTestCase,
+    override_settings,
+)
+from django.urls import path
+
+from django_hilo import pool, testing
+from django_hilo.connections import database_key
+from django_hilo.generator import iter_ids, next_id, next_ids, next_number
+from django_hilo.identifiers import parse
+from django_hilo.models import HiLoDocument
+from django_hilo.pool import CounterKey
+from django_hilo.ranges import Range, Reservation
+from django_hilo.sources import hibernate
+from django_hilo.stock import Held
+from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
+from tests.conftest import PROJECT, child_environment
+from tests.databases import CHOSEN
+from tests.numbers.models import Box, Item, Tag
+from tests.patience import LONGEST
+from tests.records.models import Invoice, Letter, Order, Product
+
+not_on_mariadb = pytest.mark.skipif(
+    CHOSEN == "mariadb", reason="AUTO_INCREMENT does not roll back"
+)
+
+
+def leave_ranges() -> None:
+    """Leave in memory what an earlier test may leave: a committed range."""
+    for alias in connections:
+        key = CounterKey(database_key(alias), "orders", "A")
+        held = Held(Reservation("orders", "A", Range(700, 800), "", "t"))
+        pool.current().counter(key).promote(held, 32)
+
+
+@pytest.fixture(autouse=True)
+def left_over() -> Iterator[None]:
+    leave_ranges()
+    yield
+    for alias in connections:
+        pool.current().forget(alias)
+
+
+class Checked(HiLoTestMixin):
+    """What must hold in each test, in whatever order they run: so there are two."""
+
+    def check(self) -> None:
+        raise NotImplementedError
+
+    def test_one(self) -> None:
+        self.check()
+
+    def test_two(self) -> None:
+        self.check()
+
+
+class TestInATestCase(Checked, TestCase):
+    def check(self):
+        assert [Order.objects.create().pk for _ in range(40)] == [
+            f"orders/{n}-A" for n in range(1, 41)
+        ]
+        assert next_id(Order) == "orders/41-A"
+        assert next(iter_ids(Order)) == "orders/42-A"
+        assert next_ids("tickets", 2) == ["tickets/1-A", "tickets/2-A"]
+
+
+class TestWithASetUpOfItsOwn(Checked, TestCase):
+    def setUp(self):  # calls no other, as in most projects
+        self.order = Order.objects.create()
+
+    def check(self):
+        assert self.order.pk == "orders/1-A"
+        assert Order.objects.create().pk == "orders/2-A"
+
+
+@pytest.mark.usefixtures("hilo_ids")
+class TestByTheFixture(TestCase):
+    """A test case of Django's may ask pytest as well."""
+
+    @classmethod
+    def setUpTestData(cls):
+        cls.order = Order.objects.create()
+
+    def test_one(self):
+        assert Order.objects.create().pk == f"orders/{after(self.order)}-A"
+
+    def test_two(self):
+        assert Order.objects.create().pk == f"orders/{after(self.order)}-A"
+
+
+def after(order: Order) -> int:
+    """Return the number after that of an order, which no fixture came before."""
+    return parse(order.pk).number + 1
+
+
+class TestInATransactionTestCase(Checked, TransactionTestCase):
+    def check(self):
+        assert Order.objects.create().pk == "orders/1-A"
+        with transaction.atomic():
+            assert Order.objects.create().pk == "orders/2-A"
+
+
+class TestWithResetSequences(Checked, TransactionTestCase):
+    reset_sequences = True
+
+    def check(self):
+        assert Order.objects.create().pk == "orders/1-A"
+        assert Item.objects.create().pk == 1
+
+
+class TestWithSetUpTestData(Checked, TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.order = Order.objects.create()
+        cls.kept = next_ids(Order, 2)
+        cls.tickets = [next_number("tickets") for _ in range(3)]
+        cls.products = Product.objects.bulk_create([Product() for _ in range(70)])
+        cls.letter = Letter.objects.create()
+
+    def check(self):
+        assert self.order.pk == "orders/1-A"
+        assert self.kept == ["orders/2-A", "orders/3-A"]
+        assert self.tickets == [1, 2, 3]
+        assert Order.objects.create().pk == "orders/4-A"
+        assert next_number("tickets") == 4
+        assert Product.objects.create().pk == "products/71-A"
+        assert self.letter.pk == "letters/1"
+        assert Letter.objects.create().pk == "letters/2"
+
+
+class TestWithSetUpTestDataAfterOthers(TestWithSetUpTestData):
+    @classmethod
+    def setUpClass(cls):
+        leave_ranges()
+        super().setUpClass()
+
+
+class TestOfASubclass(TestWithSetUpTestData):
+    @classmethod
+    def setUpTestData(cls):
+        super().setUpTestData()
+        Order.objects.create(name="more")
+
+    def check(self):
+        assert Order.objects.create().pk == "orders/5-A"
+        Invoice.objects.create(order=self.order)
+        assert Invoice.objects.get().pk == "invoices/1-A$orders/1-A"
+
+
+class TestWithExplicitIds(Checked, TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        Order.objects.create()
+        Order.objects.create(pk="orders/500-A")
+
+    def check(self):
+        assert Order.objects.create().pk == "orders/501-A"
+
+
+class TestWithACounterThatIsSet(Checked, TestCase):
+    """What a test says of a counter holds: here that of a fixture."""
+
+    @classmethod
+    def setUpTestData(cls):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=96)
+
+    def check(self):
+        assert Order.objects.create().pk == "orders/97-A"
+
+
+class TestOnTwoDatabases(Checked, TestCase):
+    databases = ["default", "other"]
+
+    @classmethod
+    def setUpTestData(cls):
+        Product.objects.using("other").create()
+
+    def check(self):
+        assert Order.objects.create().pk == "orders/1-A"
+        assert Order.objects.using("other").create().pk == "orders/1-B"
+        assert Product.objects.create().pk == "products/1-A"
+        assert Product.objects.using("other").create().pk == "products/2-B"
+
+
+class TestOnAllDatabases(TestOnTwoDatabases):
+    databases = "__all__"
+
+
+class TestWithoutADatabase(HiLoTestMixin, SimpleTestCase):
+    def test_nothing_is_asked(self):
+        assert not pool.current().counters("default")
+
+
+class TestWithoutDjango(HiLoTestMixin, PlainTestCase):
+    def test_nothing_is_asked(self):
+        assert not pool.current().counters("default")
+
+
+@not_on_mariadb
+class TestOfIntegerKeys(Checked, TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.items = [Item.objects.create() for _ in range(2)]
+        cls.kept = next_number(Item)
+        Box.objects.create(pk=9, label="nine")
+
+    def check(self):
+        assert [item.pk for item in self.items] == [1, 2]
+        assert Item.objects.create().pk == 4
+        assert Box.objects.create(label="ten").pk == 10
+        tag = Tag.objects.create()
+        tag.items.add(*self.items)
+        assert tag.pk == 1
+        assert [each.pk for each in Tag.items.through.objects.all()] == [1, 2]
+
+
+class TestOfIntegerKeysAfterOthers(TestOfIntegerKeys):
+    @classmethod
+    def setUpClass(cls):
+        if CHOSEN == "postgres":
+            with connections["default"].cursor() as cursor:
+                cursor.execute("SELECT nextval('numbers_item_id_seq')")
+        super().setUpClass()
+
+
+@not_on_mariadb
+class TestOfCommittedIntegerKeys(Checked, TransactionTestCase):
+    def check(self):
+        assert [Item.objects.create().pk for _ in range(3)] == [1, 2, 3]
+
+
+@not_on_mariadb
+class TestOfIntegerKeysUnderTheFirstNumber(Checked, TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        Item.objects.bulk_create([Item(pk=-1)])
+
+    def check(self):
+        assert Item.objects.create().pk == 1
+
+
+SOURCE = hibernate.HiLo(9, "testing_counter")
+
+
+class TestOfASource(Checked, TestCase):
+    """A row of another system rolls back as all rows do, and is else left alone."""
+
+    @classmethod
+    def setUpClass(cls):
+        if connections["default"].vendor == "mysql":
+            raise SkipTest("CREATE TABLE commits")
+        super().setUpClass()
+
+    @classmethod
+    def setUpTestData(cls):
+        with connections["default"].cursor() as cursor:
+            cursor.execute("CREATE TABLE testing_counter (next_hi INTEGER)")
+            cursor.execute("INSERT INTO testing_counter VALUES (5)")
+        cls.number = next_number(SOURCE)
+
+    def check(self):
+        assert self.number == 50
+        assert [next_number(SOURCE) for _ in range(11)] == list(range(90, 101))
+
+
+def create(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(Order.objects.create().pk)
+
+
+urlpatterns = [path("create/", create)]
+
+
+@override_settings(ROOT_URLCONF=__name__, STATIC_URL="/static/")
+class TestBesideALiveServer(Checked, LiveServerTestCase):
+    def check(self):
+        keys = [Order.objects.create().pk]
+        with urlopen(f"{self.live_server_url}/create/") as answer:
+            keys.append(answer.read().decode())
+        keys.append(Order.objects.create().pk)
+        assert keys == [f"orders/{n}-A" for n in (1, 2, 3)]
+
+
+class TestWhereTheDatabaseFails:
+    @pytest.fixture(autouse=True)
+    def started(self, monkeypatch) -> None:
+        def fail(databases: Iterable[str]) -> None:
+            raise OperationalError("no route to host")
+
+        monkeypatch.setattr(testing, "_start_over", fail)
+
+    def result_of(self, method: Callable[[PlainTestCase], None]) -> Result:
+        # Made here, where pytest does not find it.
+        case = type("Case", (HiLoTestMixin, PlainTestCase), {"test": method})
+        result = Result()
+        case("test").run(result)
+        return result
+
+    def test_the_test_has_the_error_and_others_run(self):
+        ((_, error),) = self.result_of(lambda case: None).errors
+        assert "no route to host" in error
+
+    def test_a_skipped_test_asks_nothing(self):
+        result = self.result_of(skip("no database")(lambda case: None))
+        assert not result.errors
+        assert len(result.skipped) == 1
+
+
+class TestTheOrderOfBases:
+    def test_after_the_test_case_is_an_error(self):
+        with pytest.raises(TypeError, match=r"class Wrong\(HiLoTestMixin, \.\.\.\)"):
+            type("Wrong", (TestCase, HiLoTestMixin), {})
+
+    def test_other_mixins_may_stand_anywhere(self):
+        class Mixin:
+            pass
+
+        for bases in [
+            (Mixin, HiLoTestMixin, TestCase),
+            (HiLoTestMixin, Mixin, TestCase),
+            (HiLoTestMixin, TestCase, Mixin),
+        ]:
+            assert type("Right", bases, {})
+
+
+@pytest.mark.parametrize("time", [1, 2])
+class TestTheFixture:
+    def test_in_a_transaction(self, hilo_ids, time):
+        assert [Order.objects.create().pk for _ in range(2)] == [
+            "orders/1-A",
+            "orders/2-A",
+        ]
+
+    @pytest.mark.usefixtures("hilo_ids")
+    @pytest.mark.django_db(transaction=True)
+    def test_committed(self, time):
+        assert Order.objects.create().pk == "orders/1-A"
+
+    def test_with_transactional_db(self, transactional_db, hilo_ids, time):
+        assert not connections["default"].in_atomic_block
+        assert Order.objects.create().pk == "orders/1-A"
+
+    @pytest.mark.django_db(databases=["default", "other"])
+    def test_on_two_databases(self, hilo_ids, time):
+        assert Order.objects.using("other").create().pk == "orders/1-B"
+        assert Order.objects.create().pk == "orders/1-A"
+
+    @pytest.mark.django_db(databases=["other"])
+    def test_on_another_database(self, hilo_ids, time):
+        assert Order.objects.using("other").create().pk == "orders/1-B"
+
+    @pytest.mark.django_db(reset_sequences=True)
+    def test_with_reset_sequences(self, hilo_ids, time):
+        assert Order.objects.create().pk == "orders/1-A"
+        assert Item.objects.create().pk == 1
+
+    @not_on_mariadb
+    def test_of_integers(self, hilo_ids, time):
+        assert Item.objects.create().pk == 1
+
+    def test_threads(self, transactional_db, hilo_ids, time):
+        def take(_: int) -> str:
+            try:
+                return next_id(Order)
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(4) as threads:
+            taken = list(threads.map(take, range(20)))
+        assert sorted(taken) == sorted(f"orders/{n}-A" for n in range(1, 21))
+
+
+@pytest.fixture
+def earlier(db) -> Order:
+    pool.current().forget("default")
+    return Order.objects.create()
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_what_other_fixtures_made_before_is_not_given_again(earlier, hilo_ids, time):
+    assert earlier.pk == "orders/1-A"
+    assert Order.objects.create().pk == "orders/2-A"
+
+
+class TestCommittedRows:
+    """Of a data migration, say: ids go on with the next range, as in a new process."""
+
+    @pytest.fixture(autouse=True)
+    def committed(self, transactional_db) -> None:
+        pool.current().forget("default")
+        Order.objects.create()
+
+    @pytest.mark.parametrize("time", [1, 2])
+    def test_ids_go_on_with_the_next_range(self, committed, hilo_ids, time):
+        assert Order.objects.create().pk == "orders/33-A"
+
+
+def test_queries(django_assert_num_queries, db):
+    """A test without integer keys, and without data of its class, pays nothing."""
+    with django_assert_num_queries({"sqlite": 1, "postgres": 1, "mariadb": 0}[CHOSEN]):
+        testing._start_over(["default"])
+
+
+def test_pytest_is_imported_for_the_fixture_alone():
+    code = (
+        "import django, json, sys; django.setup()\n"
+        "from django_hilo import testing\n"
+        "testing.HiLoTestMixin\n"
+        "before = 'pytest' in sys.modules\n"
+        "assert testing.hilo_ids is testing.hilo_ids\n"
+        "print(json.dumps([before, 'pytest' in sys.modules]))\n"
+        "assert not hasattr(testing, 'hilo_id')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=PROJECT,
+        env={
+            **child_environment(),
+            "DJANGO_SETTINGS_MODULE": "example_project.settings",
+        },
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [False, True]
