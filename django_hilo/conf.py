@@ -7,6 +7,11 @@ from django.conf import settings as django_settings
 DEFAULT_NODE_TAG = "A"
 
 
+def given() -> dict[str, Any]:
+    """Return what the project gives, ``settings.HILO``."""
+    return getattr(django_settings, "HILO", None) or {}
+
+
 class Settings:
     """The keys of ``settings.HILO``, with their defaults, read live at each use."""
 
@@ -47,9 +52,9 @@ class Settings:
 
     def __getattribute__(self, name: str) -> Any:
         if name.isupper():
-            given = getattr(django_settings, "HILO", None)
-            if given and name in given:
-                return given[name]
+            hilo = given()
+            if name in hilo:
+                return hilo[name]
         return super().__getattribute__(name)
 
     def node_tag(self, alias: str) -> str:

@@ -42,7 +42,11 @@ class DatabaseKey(NamedTuple):
 
 def database_key(alias: str) -> DatabaseKey:
     """Return the key of the database that an alias stands for now; no I/O."""
-    connection = connections[alias]
+    return key_by(connections[alias], alias)
+
+
+def key_by(connection: BaseDatabaseWrapper, alias: str) -> DatabaseKey:
+    """Return the key of an alias's database by this thread's connection to it."""
     options = connection.settings_dict
     return DatabaseKey(
         alias,
@@ -69,7 +73,11 @@ def has_schemas(connection: BaseDatabaseWrapper) -> bool:
 
 def is_still_there(database: DatabaseKey) -> bool:
     """Whether an alias stands for this database, in whatever schema it is now."""
-    return database_key(database.alias).without_schema == database.without_schema
+    # A program may take an alias away while it runs.
+    return (
+        database.alias in connections.settings
+        and database_key(database.alias).without_schema == database.without_schema
+    )
 
 
 @contextmanager

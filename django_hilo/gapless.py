@@ -14,6 +14,7 @@ from django.db import (
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import (
@@ -57,9 +58,12 @@ def next_gapless_numbers(
     )
     if last is None:
         raise CounterExhausted(
-            f"The gapless numbers of {collection!r} on {using!r} have fewer than {n} "
-            f"left up to 2^63-1. If the counter was set by mistake, lower it with "
-            f"seed_gapless_number(..., force=True)."
+            _(
+                "The gapless numbers of %(collection)r on %(database)r have fewer than "
+                "%(n)s left up to 2^63-1. If the counter was set by mistake, lower it "
+                "with seed_gapless_number(..., force=True)."
+            )
+            % {"collection": collection, "database": using, "n": n}
         )
     return range(last - n + 1, last + 1)
 
@@ -212,6 +216,6 @@ def _waiting_briefly(connection: BaseDatabaseWrapper) -> Iterator[None]:
             f"SELECT current_setting('lock_timeout'), {bound}",
             [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"],
         )
-        before, _ = cursor.fetchone()
+        before = cursor.fetchone()[0]
         yield
         cursor.execute(f"SELECT {bound}", [before])

@@ -35,17 +35,13 @@ def ids_of(target: Target, shares: Iterable[Share]) -> list[Any]:
     )
 
 
-def block_in_memory(target: Target, spent: Block | None = None) -> Block | None:
-    """Return a block of ids, not the spent one; None where memory has no number."""
-    return cut_in_memory(target, style_of(target), spent)
-
-
 def next_in_memory(target: Target) -> tuple[Any, Block] | None:
     """Return the next id, and the block with those after it, if memory has one."""
-    block = block_in_memory(target)
+    key, style = target.key, style_of(target)
+    block = cut_in_memory(target, key, style, None)
     while block is not None:
         try:
             return next(block.ids), block
         except StopIteration:
-            block = block_in_memory(target, block)
+            block = cut_in_memory(target, key, style, block)
     return None

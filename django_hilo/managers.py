@@ -12,7 +12,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.fields.base import GivesIds
 from django_hilo.fields.bucket import with_buckets
-from django_hilo.freshness import explicit_on, watched
+from django_hilo.freshness import watched, without_fresh
 from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
@@ -61,13 +61,15 @@ class HiLoQuerySet(models.QuerySet[Model]):
         using = self._write_alias()
         for field in _id_fields(self.model):
             if isinstance(field, CounterField):
-                explicit = explicit_on(objects, field.attname, using)
+                missing, explicit = without_fresh(objects, field, using)
                 field.check_explicit(explicit, using)
                 field.expect_explicit(explicit, using)
-            if isinstance(field, CounterField) or field.is_key:
+                field.assign_missing(missing + explicit, using)
+            elif field.is_key:
                 field.assign_missing(objects, using)
-        for instance in objects:
-            pass_keys_down(instance, self.model)
+        if self.model._meta.parents:
+            for instance in objects:
+                pass_keys_down(instance, self.model)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -131,10 +133,12 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if ignore_conflicts or update_conflicts:
                     _refuse_gaps(field, objects)
                     stack.enter_context(field.conflicting(objects, using))
-                explicit = explicit_on(objects, field.attname, using)
+                missing, explicit = without_fresh(objects, field, using)
                 field.check_explicit(explicit, using)
                 field.expect_explicit(explicit, using)
-                stack.enter_context(field.inserting(objects, using))
+                # A gapless id that its rollback gave back may count as fresh.
+                asking = objects if field.gives_gapless else missing + explicit
+                stack.enter_context(field.inserting(asking, using))
             if self.model._meta.parents:
                 for instance in objects:
                     pass_keys_down(instance, self.model)
@@ -198,9 +202,12 @@ _Manager = models.Manager.from_queryset(HiLoQuerySet)
 
 
 class HiLoManager(_Manager[Model]):
-    """The manager of models with a `HiLoField`."""
+    """The manager of models with a `HiLoField`, with the methods of `HiLoQuerySet`.
 
-    # So that bulk_create() in data migrations takes ids on the right database too.
+    Data migrations have it too, so that their ``bulk_create()`` takes ids on the right
+    database.
+    """
+
     use_in_migrations = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -229,7 +236,11 @@ def _next_id_of_queryset(manager: Any, anchor: str | models.Model | None = None)
 
 
 def _id_fields(model: type[models.Model]) -> list[GivesIds]:
-    found = [field for field in model._meta.fields if isinstance(field, GivesIds)]
+    found = [
+        field
+        for field in model._meta.fields
+        if isinstance(field, GivesIds) and not field.is_copy
+    ]
     # Gapless ones last: others wait for their counters until the commit.
     return sorted(found, key=lambda field: not isinstance(field, CounterField))
 

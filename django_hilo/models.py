@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
@@ -14,29 +15,46 @@ from django_hilo.identifiers import (
     check_collection,
     check_node_tag,
     check_server_prefix,
+    shown,
 )
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
-def _validated(check: Callable[[str], str], value: str) -> None:
+
+def _validated(
+    check: Callable[[str], str], value: str, rule: StrOrPromise, most: int = 4
+) -> None:
+    # The grammar's own errors are for developers, and need no Django.
     try:
         check(value)
     except InvalidDocumentId as error:
-        raise ValidationError(str(error), code="invalid") from error
+        known = {"value": shown(value), "most": most}
+        raise ValidationError(rule, code="invalid", params=known) from error
 
 
 def validate_collection(value: str) -> None:
     """Raise ValidationError for a collection outside the grammar."""
-    _validated(check_collection, value)
+    rule = _(
+        "The collection %(value)s must start with a letter A-Z or a-z and go on with "
+        "letters, digits, '_' or '-', up to %(most)s characters in all."
+    )
+    _validated(check_collection, value, rule, MAX_COLLECTION_LENGTH)
 
 
 def validate_node_tag(value: str) -> None:
     """Raise ValidationError for a node tag outside the grammar."""
-    _validated(check_node_tag, value)
+    rule = _("The node tag %(value)s must be 1 to 4 upper-case letters A-Z.")
+    _validated(check_node_tag, value, rule)
 
 
 def validate_server_prefix(value: str) -> None:
     """Raise ValidationError for a server prefix outside the grammar."""
-    _validated(check_server_prefix, value)
+    rule = _(
+        "The server prefix %(value)s must end in a character that is no digit, as in "
+        "'NorthServer/', hold no space, '$' or '|', and have up to %(most)s characters."
+    )
+    _validated(check_server_prefix, value, rule, MAX_SERVER_PREFIX_LENGTH)
 
 
 class HiLoDocument(models.Model):
@@ -62,7 +80,7 @@ class HiLoDocument(models.Model):
         _("Max"), default=0, help_text=_("The highest number reserved so far.")
     )
     floor = models.BigIntegerField(
-        _("floor"),
+        pgettext_lazy("a number", "floor"),
         default=0,
         help_text=_("Max must not be under it: an id with this number exists."),
     )
@@ -70,7 +88,11 @@ class HiLoDocument(models.Model):
     size = models.BigIntegerField(_("size of the newest range"), default=0)
     reserved_at = models.DateTimeField(_("reserved at"), null=True, blank=True)
     ticket = models.CharField(
-        _("ticket"), max_length=32, blank=True, default="", editable=False
+        pgettext_lazy("the secret mark of a reservation", "ticket"),
+        max_length=32,
+        blank=True,
+        default="",
+        editable=False,
     )
     raised_by = models.CharField(
         _("raised by"),
@@ -86,7 +108,7 @@ class HiLoDocument(models.Model):
         verbose_name = _("HiLo document")
         verbose_name_plural = _("HiLo documents")
         ordering = ["collection", "node_tag"]
-        permissions = [("take_hilo_ids", "Can take HiLo ids")]
+        permissions = [("take_hilo_ids", _("Can take HiLo ids"))]
 
     def __str__(self) -> str:
         return self.id

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import connections
+from django.utils.translation import gettext_lazy as _
 
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
@@ -45,13 +46,20 @@ def check_prefix_is_free(node_tag: str, prefix: str) -> None:
         others = ServerPrefix.objects.using(home).exclude(pk=node_tag)
         taken = others.filter(prefix=prefix).first()
         if taken is not None:
-            raise ValidationError(
-                {
-                    "prefix": f"The node {taken.node_tag!r} has the prefix {prefix!r} "
-                    f"on {home!r}, and ids do not show the tag "
-                    f"(HILO['SHOW_NODE_TAG']): both would give the same ids."
-                }
+            refusal = ValidationError(
+                _(
+                    "The node %(node_tag)r has the prefix %(prefix)r on %(database)r, "
+                    "and ids do not show the tag (HILO['SHOW_NODE_TAG']): both would "
+                    "give the same ids."
+                ),
+                code="taken",
+                params={
+                    "node_tag": taken.node_tag,
+                    "prefix": prefix,
+                    "database": home,
+                },
             )
+            raise ValidationError({"prefix": refusal})
 
 
 def tell_prefix(

@@ -10,7 +10,6 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
-from dataclasses import replace
 
 from django.db import Error, connections
 
@@ -21,7 +20,6 @@ from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.pace import Ahead
 from django_hilo.pool import Counter
 from django_hilo.ranges import Reservation
-from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.stock import Share
 from django_hilo.targets import Target
 
@@ -115,10 +113,7 @@ def reserve(
         above = max(above, source.row_floor(target.using))
     reserved = source.reserve(target.using, size, needed=needed, above=above)
     counter.source = source
-    if isinstance(source, ForeignCounter) and target.collection:
-        # For receivers of `range_reserved`, who know of collections.
-        return [replace(each, collection=target.collection) for each in reserved]
-    return reserved
+    return source.named(reserved, target.collection)
 
 
 def announce(target: Target, reserved: list[Reservation]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from django_hilo.attempts import attempt, short_transaction
 from django_hilo.columns import KeyColumn
@@ -100,9 +101,17 @@ def reserve_range(
         high = min(last + size, MAX_NUMBER)
         if high - last < needed:
             raise CounterExhausted(
-                f"The counter {document.id!r} on {using!r} is at {last}: {needed} more "
-                f"would pass 2^63-1. Give the field another collection, or lower Max "
-                f"if it was raised by mistake."
+                _(
+                    "The counter %(counter)r on %(database)r is at %(last)s: "
+                    "%(needed)s more would pass 2^63-1. Give the field another "
+                    "collection, or lower Max if it was raised by mistake."
+                )
+                % {
+                    "counter": document.id,
+                    "database": using,
+                    "last": last,
+                    "needed": needed,
+                }
             )
         if column is not None:
             column.claim(using, high)
@@ -196,21 +205,34 @@ def _return(
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         if high != document.max or not is_newest(document):
             raise RangeNotReturned(
-                f"The range up to {high} is not the newest of {document.id!r} on "
-                f"{using!r} any more: its unused numbers stay a gap."
+                _(
+                    "The range up to %(high)s is not the newest of %(counter)r on "
+                    "%(database)r any more: its unused numbers stay a gap."
+                )
+                % {"high": high, "counter": document.id, "database": using}
             )
         lowest = max(document.low - 1 + least_used, document.floor)
         if not lowest <= last <= high:
             raise RangeNotReturned(
-                f"{last} cannot become Max of {document.id!r} on {using!r}: its newest "
-                f"range is {document.low} to {high}, its floor {document.floor}."
+                _(
+                    "%(last)s cannot become Max of %(counter)r on %(database)r: its "
+                    "newest range is %(low)s to %(high)s, its floor %(floor)s."
+                )
+                % {
+                    "last": last,
+                    "counter": document.id,
+                    "database": using,
+                    "low": document.low,
+                    "high": high,
+                    "floor": document.floor,
+                }
             )
         return {"max": last, "size": last - document.low + 1}
 
     if not _exists(collection, node_tag, using):
         raise RangeNotReturned(
-            f"There is no counter {HiLoDocument.key(collection, node_tag)!r} on "
-            f"{using!r}."
+            _("There is no counter %(counter)r on %(database)r.")
+            % {"counter": HiLoDocument.key(collection, node_tag), "database": using}
         )
     change_counter(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
@@ -246,7 +268,7 @@ def raise_floor(
             return {}
         return {"floor": floor, "max": highest}
 
-    document, _ = change_counter(collection, node_tag, using, lift)
+    document = change_counter(collection, node_tag, using, lift)[0]
     return document.max
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from django.apps import apps
 from django.core.signals import setting_changed
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo import pool
 from django_hilo.blocks import Block
@@ -41,9 +42,9 @@ class _Known(threading.local):
 known = _Known()
 
 
-def is_steady(using: str) -> bool:
-    """Whether this thread's next ids on an alias come from the same counter again."""
-    return not router.routers and not has_schemas(connections[using])
+def is_steady(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this thread's next ids by its connection come from the same counter."""
+    return not router.routers and not has_schemas(connection)
 
 
 def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) -> None:
@@ -54,7 +55,7 @@ def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) 
     alias = resolved.using
     connection, databases = connections[alias], connections.settings
     database = connection.settings_dict
-    if is_steady(alias) and databases[alias] is database:
+    if is_steady(connection) and databases[alias] is database:
         known.of(using)[target] = (
             block.ids,
             vars(connection),

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
 
 from django_hilo import gapless, lending, pool, reservation
 from django_hilo.conf import settings
@@ -118,8 +119,16 @@ def _raise(
         before = row.max
         if number < before:
             raise CounterNotLowered(
-                f"Max of {row.id!r} is {before} by now, and {number} would lower it: "
-                f"the numbers from {number + 1} on may be in use."
+                _(
+                    "Max of %(counter)r is %(max)s by now, and %(number)s would lower "
+                    "it: the numbers from %(next)s on may be in use."
+                )
+                % {
+                    "counter": row.id,
+                    "max": before,
+                    "number": number,
+                    "next": number + 1,
+                }
             )
         return {"max": number} if number > before or not row.ticket else {}
 
@@ -184,16 +193,27 @@ def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
     """
     looked_at = tables_of(document)
     for table in looked_at:
-        place = f"{table.model._meta.label} on {table.using!r}"
+        place = {"model": table.model._meta.label, "database": table.using}
         if table.error:
             raise CounterNotLowered(
-                f"Whether {place} holds numbers over {number} is not known: "
-                f"{table.error}. Mend that first."
+                _(
+                    "Whether %(model)s on %(database)r holds numbers over %(number)s "
+                    "is not known: %(error)s. Mend that first."
+                )
+                % {**place, "number": number, "error": table.error}
             )
         if table.number > number:
             raise CounterNotLowered(
-                f"{place} has the id {table.id!r}: Max of {document.id!r} must not "
-                f"fall under {table.number} while that row exists."
+                _(
+                    "%(model)s on %(database)r has the id %(id)r: Max of %(counter)r "
+                    "must not fall under %(number)s while that row exists."
+                )
+                % {
+                    **place,
+                    "id": table.id,
+                    "counter": document.id,
+                    "number": table.number,
+                }
             )
     return looked_at
 
@@ -256,14 +276,17 @@ def _check_max(number: int) -> None:
 def _check_state(row: HiLoDocument, state: str) -> None:
     if not constant_time_compare(state, state_of(row)):
         raise CounterNotLowered(
-            f"The counter {row.id!r} was changed while you were confirming: Max is "
-            f"{row.max} now. Some process still draws from it; stop it first."
+            _(
+                "The counter %(counter)r was changed while you were confirming: Max is "
+                "%(max)s now. Some process still draws from it; stop it first."
+            )
+            % {"counter": row.id, "max": row.max}
         )
 
 
 def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
     using = database_of(document)
-    row, _ = change_counter(document.collection, document.node_tag, using, change)
+    row = change_counter(document.collection, document.node_tag, using, change)[0]
     row._state.db = using  # it may have come over this process's own connection
     return row
 

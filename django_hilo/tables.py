@@ -51,9 +51,10 @@ def gapless_fields() -> Iterator[Any]:
     for model in apps.get_models():
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if isinstance(field, GaplessIdField) or getattr(
+                gives = isinstance(field, GaplessIdField) or getattr(
                     field, "server_ids", False
-                ):
+                )
+                if gives and not getattr(field, "is_copy", False):
                     yield field
 
 
@@ -159,7 +160,7 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
                 continue
             number, text, error = 0, "", ""
             try:
-                with _sparing(using):
+                with sparing(using):
                     number, text = _highest(field, using, {"", node_tag})
             except Error as problem:
                 error = str(problem)
@@ -167,7 +168,7 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
     return found
 
 
-def _sparing(using: str) -> AbstractContextManager[object]:
+def sparing(using: str) -> AbstractContextManager[object]:
     """Spare a caller's transaction the end that an error would put to it.
 
     Without one no transaction is begun: on SQLite it may lock all writers out.

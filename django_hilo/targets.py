@@ -33,6 +33,8 @@ class CounterField:
     source: Source | None = None
     # Whether its values are the numbers themselves.
     is_integer = False
+    # Whether it is that of a history, which names values of another model.
+    is_copy = False
 
     @property
     def collection_name(self) -> str:
@@ -168,7 +170,7 @@ def counter_fields() -> Iterator[Any]:
     for model in apps.get_models(include_auto_created=True):
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if isinstance(field, CounterField):
+                if isinstance(field, CounterField) and not field.is_copy:
                     yield field
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
@@ -28,7 +29,11 @@ def check_length(request: Request) -> None:
         )
     if length.isdecimal() and (len(length) > 18 or int(length) > MAX_BODY):
         raise ParseError(
-            _("The body has %(length)s bytes; %(most)d bytes are allowed.")
+            ngettext(
+                "The body has %(length)s bytes; %(most)d byte is allowed.",
+                "The body has %(length)s bytes; %(most)d bytes are allowed.",
+                MAX_BODY,
+            )
             % {"length": length[:30], "most": MAX_BODY}
         )
 

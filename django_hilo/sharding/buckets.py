@@ -7,6 +7,7 @@ stay together wherever buckets are distributed.
 from __future__ import annotations
 
 from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.sharding.bucket_count import BUCKETS
 
 try:
     from xxhash import xxh64_intdigest
@@ -14,8 +15,6 @@ except ImportError as error:
     raise ImportError(
         'Buckets need the package xxhash: pip install "django-hilo[sharding]".'
     ) from error
-
-BUCKETS = 1024 * 1024
 
 
 def bucket_of(id: str) -> int:

@@ -17,9 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_hilo.conf import settings
-
-# As in `buckets`, which needs xxhash.
-BUCKETS = 1024 * 1024
+from django_hilo.sharding.bucket_count import BUCKETS
 
 
 class Ranges(NamedTuple):

@@ -6,7 +6,27 @@ The modules here are presets by system: `hibernate`, `nhibernate`, `efcore`, `ma
 may import all of them: none needs the models.
 """
 
-from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.sources.storages import Function, Row, Sequence
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from django_hilo.sources.foreign import ForeignCounter
+    from django_hilo.sources.storages import Function, Row, Sequence
 
 __all__ = ["ForeignCounter", "Function", "Row", "Sequence"]
+
+
+if not TYPE_CHECKING:  # else every name would be one of the package's
+
+    def __getattr__(name: str) -> Any:
+        # Most projects share no counter, and start without these modules.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = "foreign" if name == "ForeignCounter" else "storages"
+        return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

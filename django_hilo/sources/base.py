@@ -60,6 +60,10 @@ class Source(ABC):
         `django_hilo.reservation.reserve`.
         """
 
+    def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:
+        """Return ranges as receivers of `range_reserved` are to know them."""
+        return reserved
+
     @abstractmethod
     def read_max(self, using: str) -> int:
         """Return the highest number that anybody may hold; takes no lock."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -57,6 +58,11 @@ class ForeignCounter(Value, Source):
             Reservation(self.storage.name, "", ids, server_prefix="", ticket="")
             for ids in self._attempt(draw, using)
         ]
+
+    def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:
+        if not collection:
+            return reserved
+        return [replace(each, collection=collection) for each in reserved]
 
     def read_max(self, using: str) -> int:
         stored = self.read(using)

@@ -2,7 +2,7 @@
 
 S is the number that the counter holds before a range is taken, or what ``nextval``
 gives. Each system reads it in its own way: the same row by the wrong rule gives ids
-twice. L1, M1 ... name the rules as docs/sources.md lists them.
+twice. L1, M1 ... name the rules as docs/how-to/sources.md lists them.
 """
 
 from __future__ import annotations

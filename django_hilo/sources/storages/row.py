@@ -266,7 +266,7 @@ class Row(Storage):
         try:
             stored = self._value(rows)
         except (SourceMismatch, UnsafeSource) as error:
-            return [Fault(str(error), "See docs/sources.md.")]
+            return [Fault(str(error), "See docs/how-to/sources.md.")]
         fault = near_limit(self.name, stored, limit, rule)
         return [] if fault is None else [fault]
 

@@ -11,7 +11,8 @@ from django.apps import apps
 from django.db import models
 
 from django_hilo.fields import BucketField, HiLoField
-from django_hilo.sharding.buckets import BUCKETS, bucket_of, deciding_part
+from django_hilo.sharding.bucket_count import BUCKETS
+from django_hilo.sharding.buckets import bucket_of, deciding_part
 from django_hilo.sharding.placement import is_sharded
 
 _CHUNK = 10_000
