@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 
 import pytest
 
 from django_hilo.checks import (
+    ahead,
     commits,
     databases,
     models,
@@ -16,19 +18,21 @@ from django_hilo.checks import (
     sites,
     sources,
 )
+from django_hilo.checks import shards as shard_checks
 from django_hilo.conf import KEYS, Settings
 from django_hilo.fields import checks as field_checks
-from django_hilo.sharding import checks as shard_checks
 from tests.conftest import PROJECT
 
 README = (PROJECT / "README.md").read_text()
-CHECKS = (PROJECT / "docs/checks.md").read_text()
+CHECKS = (PROJECT / "docs/reference/checks.md").read_text()
+SETTINGS = (PROJECT / "docs/reference/settings.md").read_text()
 
 
 def test_each_check_is_explained():
     source = "".join(
         (PROJECT / f"{module.__name__.replace('.', '/')}.py").read_text()
         for module in (
+            ahead,
             commits,
             databases,
             models,
@@ -50,12 +54,14 @@ def test_each_check_is_explained():
 def test_each_setting_is_explained_with_its_default(key):
     (row,) = [
         line
-        for line in README.splitlines()
-        if line.startswith("| `") and f"`{key}`" in line.split("|")[1]
+        for line in SETTINGS.splitlines()
+        if line.startswith("| ") and f"`{key}`" in line.split("|")[1]
     ]
     default = getattr(Settings, key)
     written = f"{default:_}" if type(default) is int else repr(default)
-    assert written.replace("'", '"') in row
+    assert written.replace("'", '"') in row.split("|")[2]
+    headings = re.findall("^### (.*)$", SETTINGS, re.MULTILINE)
+    assert sum(key in heading.split(" and ") for heading in headings) == 1
 
 
 @pytest.mark.django_db
@@ -71,10 +77,17 @@ def test_the_first_screen_prints_what_it_says():
     assert got == said
 
 
+def test_ids_are_read_as_the_page_says():
+    page = (PROJECT / "docs/reference/ids.md").read_text()
+    text = "".join(re.findall(r"^```pycon\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    examples = doctest.DocTestParser().get_doctest(text, {}, "ids.md", None, 0)
+    assert doctest.DocTestRunner(verbose=False).run(examples) == (0, 3)
+
+
 @pytest.mark.parametrize(
     "page",
-    [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))],
-    ids=lambda page: page.name,
+    [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))],
+    ids=lambda page: str(page.relative_to(PROJECT)),
 )
 def test_links_lead_somewhere(page):
     """Files are there, and so are the headings that links name."""

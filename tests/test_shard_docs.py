@@ -1,4 +1,4 @@
-"""What docs/sharding.md shows of shards, run as it stands there."""
+"""What docs/how-to/sharding.md shows of shards, run as it stands there."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from django.core.management import call_command
 from django.db import models, transaction
 from django.shortcuts import get_object_or_404
 
+from django_hilo.checks.shards import are_shards
 from django_hilo.sharding import ShardRouter, bucket_of, shard_of
-from django_hilo.sharding.checks import are_shards
 from django_hilo.sharding.shards import shards as all_shards
 from tests.conftest import PROJECT
 from tests.databases import CHOSEN
 from tests.records.models import Invoice, Order, Product
 from tests.spread.models import Client, Deal
 
-TEXT = (PROJECT / "docs/sharding.md").read_text()
+TEXT = (PROJECT / "docs/how-to/sharding.md").read_text()
 on_two_servers = [
     pytest.mark.skipif(CHOSEN == "sqlite", reason="no counters of others on SQLite"),
     pytest.mark.django_db(databases=["default", "other"]),

@@ -1,0 +1,38 @@
+"""The directive ``folder``: a toctree of all pages of a folder, some of them first.
+
+So that a new page is in the contents wherever it belongs, and no page is missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.directives.other import TocTree
+
+
+class Folder(TocTree):
+    """List the pages of its argument: those of its content, as they stand, first."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = TocTree.option_spec
+
+    def run(self) -> list[nodes.Node]:
+        start = f"{self.arguments[0]}/"
+        there = sorted(name for name in self.env.found_docs if name.startswith(start))
+        wanted = [f"{start}{name.strip()}" for name in self.content]
+        first = [name for name in wanted if name in there]
+        pages = first + [name for name in there if name not in first]
+        if not pages:
+            return []
+        self.content = StringList(pages, source=self.env.docname)
+        # Read again when pages come and go.
+        self.options["glob"] = None
+        return super().run()
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("folder", Folder)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
