@@ -1,4 +1,4 @@
-"""Measure, and write docs/benchmarks.
+"""Measure, and write docs/explanation/benchmarks.md.
 
 python -m benchmarks [--quick] [--seed N] [--to FILE] [--again] [NAME ...]
 """
@@ -17,7 +17,7 @@ from benchmarks.bench import Bench
 from benchmarks.databases import configure, made, missing
 from benchmarks.results import Finding, Report, Result, Skipped, failures
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs/explanation"
 FOLDER = DOCS / "benchmarks"
 # Sizes first: their numbers start at 1, so that ids are as long in each run.
 MEASUREMENTS = (

@@ -67,20 +67,25 @@ def rows(bench: Bench, using: str) -> Iterator[Finding]:
 
 
 def long_transactions(bench: Bench, using: str) -> Iterator[Finding]:
-    """Compare transactions of 20 ms, each of which reserves a range."""
+    """Compare transactions of 20 ms, as projects have them and with a range in each."""
     figures = rates(
         bench,
         LONG_WRITERS,
         {
-            "HiLoField": partial(_create_slowly, SingleOrder, using),
+            "HiLoField": partial(_create_slowly, Order, using),
+            "HiLoField, a range in each": partial(_create_slowly, SingleOrder, using),
             "UUIDField, uuid4": partial(_create_slowly, UuidOrder, using),
         },
     )
     where = f"{TITLES[using]}, {LONG_WRITERS} processes"
+    candidates, rival = spreads(figures), "UUIDField, uuid4"
+    pair = {name: candidates[name] for name in ("HiLoField", rival)}
     yield Result(
-        "transactions", where, ratio(figures, "HiLoField", "UUIDField, uuid4"),
-        spreads(figures), "transactions/s",
+        "transactions", where, ratio(figures, "HiLoField", rival), pair,
+        "transactions/s",
     )  # fmt: skip
+    title = f"Transactions of 20 ms in a second, {where}"
+    yield Peers(title, "transactions/s", candidates)
 
 
 def rates(

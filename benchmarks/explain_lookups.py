@@ -4,7 +4,7 @@
 
 On SQLite in a temporary file, and on the servers of ``HILO_TEST_POSTGRES`` and
 ``HILO_TEST_MARIADB`` (URLs), in databases of its own. The index is that of
-docs/lookups.md, made by a migration after the rows are there.
+docs/how-to/lookups.md, made by a migration after the rows are there.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def table() -> Any:
 
 
 def recipes(connection: Any) -> Iterator[Any]:
-    """Yield the migrations of docs/lookups.md that fit a database."""
+    """Yield the migrations of docs/how-to/lookups.md that fit a database."""
     if connection.vendor != "mysql":
         for part in PARTS:
             index = models.Index(F(f"id__{part}"), name=f"by_{part}")

@@ -114,7 +114,7 @@ GOALS = {
         ),
         _times(
             "transactions",
-            "writers with transactions of 20 ms, a reservation in each",
+            "writers with transactions of 20 ms",
             "`UUIDField`",
             0.97,
             0.95,
@@ -131,8 +131,16 @@ GOALS = {
         _exactly("indexes_text", f"{INDEXES}: text", "native uuid4", 1.35, 1.4),
         _exactly("indexes_wide", f"{INDEXES}: fixed width", "native uuid4", 1.0, 1.05),
         _exactly("indexes_integer", f"{INDEXES}: integer", "native uuid4", 0.6, 0.62),
-        _times("insert_uuid", "insert into 1,000,000 rows", "uuid4", 1.4, 1.2),
-        _times("insert_bigint", "insert into 1,000,000 rows", "bigint", 0.9, 0.85),
+        _times(
+            "insert_uuid", "multi-row `INSERT` into 1,000,000 rows", "uuid4", 1.4, 1.2
+        ),
+        _times(
+            "insert_bigint",
+            "multi-row `INSERT` into 1,000,000 rows",
+            "bigint",
+            0.9,
+            0.85,
+        ),
         _at_most(
             "construction", "time of `Order()`", "that of an `AutoField`", 1.05, 1.1
         ),

@@ -19,6 +19,8 @@ from benchmarks.shop.models import (
     NumberLine,
     NumberOrder,
     Order,
+    TextLine,
+    TextOrder,
     UuidLine,
     UuidOrder,
 )
@@ -30,6 +32,8 @@ PAIRS = {
     "HiLoBigAutoField": (NumberOrder, NumberLine),
     "BigAutoField": (AutoOrder, AutoLine),
     "UUIDField, uuid4": (UuidOrder, UuidLine),
+    # What Django and PostgreSQL take for text, whoever makes it.
+    "CharField, ids of a loop": (TextOrder, TextLine),
 }
 # The ids of these come from the database, while it inserts.
 LATE = {"BigAutoField"}
@@ -71,11 +75,20 @@ def _insert(order: Any, line: Any, is_late: bool, using: str, count: int) -> Non
     with transaction.atomic(using):
         if is_late:
             order.objects.using(using).bulk_create(orders)
-        elif hasattr(order.objects, "assign_ids"):
-            order.objects.using(using).assign_ids(orders)
+        else:
+            _give_ids(order, orders, using)
         lines = [line(order=each, quantity=n) for each in orders for n in range(LINES)]
-        if hasattr(line.objects, "assign_ids"):
-            line.objects.using(using).assign_ids(lines)
+        if not is_late:
+            _give_ids(line, lines, using)
         if not is_late:
             order.objects.using(using).bulk_create(orders)
         line.objects.using(using).bulk_create(lines)
+
+
+def _give_ids(model: Any, objects: list[Any], using: str) -> None:
+    if hasattr(model.objects, "assign_ids"):
+        model.objects.using(using).assign_ids(objects)
+    elif model in (TextOrder, TextLine):
+        name = model._meta.model_name
+        for number, each in enumerate(objects, 1):
+            each.id = f"{name}/{number}-A"

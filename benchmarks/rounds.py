@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 import statistics
@@ -39,7 +40,7 @@ def interleaved(
     """Ask all candidates once a round, in an order that changes; return their figures.
 
     A first round is not counted. After ``seconds`` no round starts, but three there are
-    at least.
+    at least. Each pays for its own garbage, not for that of those before it.
     """
     order = list(candidates)
     shuffle = random.Random(seed).shuffle
@@ -52,6 +53,7 @@ def interleaved(
             break
         shuffle(order)
         for name in order:
+            gc.collect()
             figures[name].append(candidates[name]())
     return figures
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from django.db import connections
@@ -79,14 +80,20 @@ def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
     """Compare the rows that a table takes in a second when it has many."""
     for model in INSERTED.values():
         load(model, using, rows)
-    turns = {name: partial(_turn, model, using) for name, model in INSERTED.items()}
-    figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(40), bench.seed)
-    empty(using, *INSERTED.values())
     where = f"{TITLES[using]}, {rows:,} rows"
-    for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
-        yield Result(
-            key, where, ratio(figures, "HiLoField", rival), spreads(figures), "rows/s"
-        )
+    for way, insert in WAYS.items():
+        turns = {
+            name: partial(_turn, insert, model, using)
+            for name, model in INSERTED.items()
+        }
+        figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(30), bench.seed)
+        candidates = spreads(figures)
+        if insert is _by_values:
+            for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
+                against = ratio(figures, "HiLoField", rival)
+                yield Result(key, where, against, candidates, "rows/s")
+        yield Peers(f"{AT_ONCE:,} rows by {way}, {where}", "rows/s", candidates)
+    empty(using, *INSERTED.values())
 
 
 def keys(model: Any, using: str, count: int) -> Sequence[Any] | None:
@@ -126,30 +133,51 @@ def index_bytes(using: str, *models: Any) -> int:
     return total
 
 
-def _turn(model: Any, using: str) -> float:
-    return AT_ONCE / seconds_of(partial(_insert, model, using))
+def _turn(insert: Callable[[Any, str], object], model: Any, using: str) -> float:
+    return AT_ONCE / seconds_of(partial(insert, model, using))
 
 
-def _insert(model: Any, using: str) -> None:
-    """Insert as Django does: an array a column, and keys come back if not given."""
-    columns: dict[str, Sequence[Any]] = {
+def _by_values(model: Any, using: str) -> None:
+    """Insert as any language does: all rows of a statement after VALUES."""
+    ids = _new(model, using)
+    head = f"INSERT INTO {model._meta.db_table} (name, quantity, id) VALUES "
+    with connections[using].cursor() as cursor:
+        for start in range(0, AT_ONCE, A_STATEMENT):
+            some = ids[start : start + A_STATEMENT]
+            rows = [("chai", start + n, id) for n, id in enumerate(some)]
+            marks = ", ".join(["(%s, %s, %s)"] * len(rows))
+            cursor.execute(head + marks, list(chain.from_iterable(rows)))
+
+
+def _by_arrays(model: Any, using: str) -> None:
+    """Insert as Django's compiler does on PostgreSQL: an array a column."""
+    columns = {
         "name": ["chai"] * AT_ONCE,
         "quantity": range(AT_ONCE),
+        "id": _new(model, using),
     }
-    end = " RETURNING id"
-    if model is not AutoOrder:
-        columns["id"], end = _new(model, using), ""
     arrays = [f"(%s)::{_type(model, name, using)}[]" for name in columns]
     sql = (
         f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) "
-        f"SELECT * FROM UNNEST({', '.join(arrays)}){end}"
+        f"SELECT * FROM UNNEST({', '.join(arrays)})"
     )
     with connections[using].cursor() as cursor:
         for start in range(0, AT_ONCE, A_STATEMENT):
             some = slice(start, start + A_STATEMENT)
             cursor.execute(sql, [list(values[some]) for values in columns.values()])
-            if end:
-                cursor.fetchall()
+
+
+def _by_bulk_create(model: Any, using: str) -> None:
+    """Insert objects; the keys of an AutoField come back by RETURNING."""
+    rows = [model(name="chai", quantity=n) for n in range(AT_ONCE)]
+    model.objects.using(using).bulk_create(rows, batch_size=A_STATEMENT)
+
+
+WAYS = {
+    "a multi-row INSERT, keys given": _by_values,
+    "arrays, keys given": _by_arrays,
+    "bulk_create()": _by_bulk_create,
+}
 
 
 def _type(model: Any, name: str, using: str) -> str:
@@ -159,4 +187,20 @@ def _type(model: Any, name: str, using: str) -> str:
 def _new(model: Any, using: str) -> Sequence[Any]:
     if model is UuidOrder:
         return [uuid.uuid4() for _ in range(AT_ONCE)]
-    return model.objects.using(using).next_ids(AT_ONCE)
+    if model is AutoOrder:
+        # Its sequence's, so that those it gives itself come after them.
+        return _from_sequence(model, using)
+    return list(model.objects.using(using).next_ids(AT_ONCE))
+
+
+def _from_sequence(model: Any, using: str) -> Sequence[int]:
+    """Return numbers that the table's sequence gives no more, for one statement."""
+    sequence = "pg_get_serial_sequence(%s, 'id')"
+    table = model._meta.db_table
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"SELECT setval({sequence}, nextval({sequence}) + %s)",
+            [table, table, AT_ONCE - 1],
+        )
+        last = cursor.fetchone()[0]
+    return range(last - AT_ONCE + 1, last + 1)

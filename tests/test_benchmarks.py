@@ -50,6 +50,13 @@ class Clock:
         return next(self.figures)
 
 
+@pytest.fixture
+def no_collections(monkeypatch):
+    """Leave alone the objects of a whole test session, which take a second."""
+    monkeypatch.setattr("gc.collect", lambda: 0)
+
+
+@pytest.mark.usefixtures("no_collections")
 class TestRounds:
     def test_each_round_asks_everybody_once_in_an_order_that_changes(self):
         asked = []

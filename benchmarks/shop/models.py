@@ -67,6 +67,25 @@ class Line(Ordered):
     objects = HiLoManager()
 
 
+# Without its stubs no field of Django takes type arguments when it runs.
+class Text(models.CharField):  # type: ignore[type-arg]
+    """Text as a `HiLoField` stores it, without the second index for LIKE."""
+
+    def db_type(self, connection: Any) -> str:
+        return f"character varying({self.max_length})"
+
+
+class TextOrder(Ordered):
+    """Ids of the project's own, as far as Django alone can have them."""
+
+    id = Text(primary_key=True, max_length=128)
+
+
+class TextLine(Ordered):
+    id = Text(primary_key=True, max_length=128)
+    order = lines_of(TextOrder)
+
+
 class WideOrder(Ordered):
     id = HiLoField(primary_key=True, width=10)
     objects = HiLoManager()
