@@ -5,10 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Which of the tested pairs `make matrix` runs: Django:Python.
 MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
-# On which databases `make matrix` runs them; empty: on all.
+# On which databases `make matrix` and `make test` run them; empty: on all.
 DATABASES :=
 # Which tests; empty: all.
 TESTS :=
+# The slow files are not left for the end. What hangs ends, and tells where it was: later
+# than the waits of tests/patience.py and a second try.
+AT_ONCE := -n auto --dist loadfile --no-loadscope-reorder --timeout 1200
 # Seconds of `make stress`, a database; empty: the full length.
 SECONDS_EACH :=
 # Seconds under load of each part of `make cluster`; empty: enough for a first look.
@@ -30,12 +33,16 @@ demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with 
 
 .PHONY: test
 test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
-	tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist loadfile
+	tests/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE)
 	DATABASES=postgres+mariadb tests/on_each_database.sh $(BIN)/python -m pytest -q tests/test_shard*.py
 
 .PHONY: stress
 stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).
 	tests/on_each_database.sh $(BIN)/python -m tests.stress $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+
+.PHONY: move
+move: $(VENV)/test ## Move three tables of 200,000 rows each to HiLo ids, and back.
+	HILO_TEST_MOVING_ROWS=200000 tests/on_each_database.sh $(BIN)/python -m pytest -q -s tests/test_moving_large.py
 
 .PHONY: torture
 torture: $(VENV)/test ## Do anything to ids at random, and to servers of its own (SECONDS_EACH=60 for less).
@@ -46,7 +53,7 @@ protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every orde
 	$(BIN)/python -m pytest -q tests/protocol
 
 .PHONY: cluster
-cluster: $(VENV)/cluster ## Break nodes of a Galera cluster, a PostgreSQL pair and a primary, while ids are given.
+cluster: $(VENV)/cluster ## Break nodes of a Galera cluster, pairs of PostgreSQL and MariaDB, while ids are given.
 	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/cluster
 
 .PHONY: hosting
@@ -54,12 +61,27 @@ hosting: $(VENV)/hosting ## Serve ids from gunicorn, uWSGI, uvicorn, Celery ... 
 	DATABASES=postgres tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist worksteal tests/hosting
 	DATABASES="sqlite mariadb" tests/on_each_database.sh $(BIN)/python -m pytest -q -m everywhere tests/hosting
 
+.PHONY: fellows
+fellows: $(VENV)/fellows ## Use other packages with HiLo keys: wagtail, guardian, import-export ...
+	tests/on_each_database.sh $(BIN)/python -m pytest -q --ds=tests.fellows.settings tests/fellows
+
 .PHONY: browser
 browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
 	  $(BIN)/python -m pytest -q --ds=tests.browser.settings tests/browser --ignore=tests/browser/with_unfold
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
 	  $(BIN)/python -m pytest -q --ds=tests.browser.with_unfold.settings tests/browser/with_unfold
+
+.PHONY: docs
+docs: $(VENV)/docs build/mermaid.min.js ## Build the documentation into build/docs; a warning is an error (needs npm).
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
+
+# One file of npm's package, without the packages that it names.
+build/mermaid.min.js:
+	mkdir -p build
+	npm pack mermaid@11.12.1 --silent --pack-destination build >build/mermaid.txt
+	tar -xOzf build/$$(cat build/mermaid.txt) package/dist/mermaid.min.js >$@.part
+	mv $@.part $@
 
 .PHONY: interop
 interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's clients, Hibernate and Doctrine draw ids beside Django; fuzz the REST API.
@@ -70,7 +92,7 @@ tests/interop/node_modules: tests/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/benchmarks.md (MEASURE="saves graph": only print these).
+bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/explanation/benchmarks.md (MEASURE="saves graph": only print these).
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.next_id_over_http --rounds 15)
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.explain_lookups --seconds 5)
 	$(BIN)/python -m benchmarks $(MEASURE)
@@ -81,15 +103,25 @@ bench-guard: $(VENV)/bench ## Fail where counts or sizes are over their floors, 
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
-	DATABASES="$(DATABASES)" TESTS="$(TESTS)" tests/matrix.sh $(MATRIX)
+	DATABASES="$(DATABASES)" TESTS="$(TESTS)" AT_ONCE="$(AT_ONCE)" tests/matrix.sh $(MATRIX)
 
 .PHONY: lint
-lint: $(VENV)/lint ## Check style, types and migrations.
+lint: $(VENV)/lint ## Check style, spelling, layers, types and migrations.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/typed/mypy.ini tests/typed
+	$(BIN)/mypy --config-file tests/typed/plain.ini tests/typed/plain.py
+	$(BIN)/pre-commit validate-config
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m django makemigrations --check --dry-run --pythonpath .
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+.PHONY: messages
+messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to translate (needs gettext).
+	cd django_hilo && PYTHONPATH=.. DJANGO_SETTINGS_MODULE=tests.settings ../$(BIN)/python -m django \
+	  makemessages --keep-pot --all --add-location=file --no-wrap
 
 .PHONY: audit
 audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
@@ -113,11 +145,11 @@ package: $(VENV)/package ## Build wheel and sdist, and check what is in them.
 .PHONY: release-check
 release-check: HILO_CLUSTER_SECONDS := 600
 release-check: export HILO_TEST_PROTOCOL := full
-release-check: test lint audit coverage package matrix stress torture protocol cluster hosting browser interop bench ## Run everything at full length.
+release-check: test lint docs audit coverage package matrix move stress torture protocol cluster hosting fellows browser interop bench ## Run everything at full length.
 
 .PHONY: clean
 clean: ## Remove what the other targets made.
-	rm -rf .venv .venv-* dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis example.sqlite3* tests/interop/node_modules
+	rm -rf .venv .venv-* build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache example.sqlite3* tests/interop/node_modules
 
 $(BIN)/python:
 	@python=$$(tests/find_python.sh) && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); \

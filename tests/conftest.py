@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -23,6 +24,11 @@ hypothesis_settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("unhurried")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector five thousand tests, which stay."""
+    gc.freeze()
 
 
 @pytest.fixture

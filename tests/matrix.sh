@@ -1,10 +1,20 @@
 #!/bin/sh
-# Run the tests, or those of TESTS, on pairs of Django and Python:
+# Run the tests and the fellow packages, or the TESTS, on pairs of Django and Python:
 # tests/matrix.sh 5.2:3.11 6.1:3.13
 set -u
 cd "$(dirname "$0")/.." || exit 1
 failed=0
 summary=
+
+packages() { # venv, files of requirements ...: Django $django and these, without their own
+    into=$1
+    shift
+    cat "$@" | grep -Ev '^(Django==|-r)' > "$into/requirements.txt"
+    # Where nothing may be missing, there is a compiler too.
+    [ "${HILO_TEST_REQUIRE:-}" = 1 ] && cat requirements/compiled.txt >> "$into/requirements.txt"
+    "$into/bin/python" -m pip install -q --disable-pip-version-check \
+        "Django==$django.*" -r "$into/requirements.txt" || exit 1
+}
 
 for pair in "$@"; do
     django=${pair%:*} version=${pair#*:}
@@ -13,14 +23,20 @@ for pair in "$@"; do
     python=$(tests/find_python.sh "$version") || { failed=1; summary="$summary
 Django $django, Python $version: FAILED, no such Python"; continue; }
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv" || exit 1
-    grep -v '^Django==' requirements/example.txt > "$venv/requirements.txt"
-    grep -v '^-r' requirements/test.txt >> "$venv/requirements.txt"
-    # Where nothing may be missing, there is a compiler too.
-    [ "${HILO_TEST_REQUIRE:-}" = 1 ] && cat requirements/compiled.txt >> "$venv/requirements.txt"
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check \
-        "Django==$django.*" -r "$venv/requirements.txt" || exit 1
+    packages "$venv" requirements/example.txt requirements/test.txt
     found=$("$venv/bin/python" -c 'import django, sys; print("Django", django.__version__ + ", Python", sys.version.split()[0])')
-    if tests/on_each_database.sh "$venv/bin/python" -m pytest -q -n auto --dist loadfile ${TESTS:-}; then
+    passed=1
+    tests/on_each_database.sh "$venv/bin/python" -m pytest -q ${AT_ONCE:--n auto --dist loadfile} ${TESTS:-} ||
+        passed=0
+    if [ -z "${TESTS:-}" ]; then
+        # In an environment of their own: the tests above do without them.
+        fellows=$venv-fellows
+        [ -x "$fellows/bin/python" ] || "$python" -m venv "$fellows" || exit 1
+        packages "$fellows" requirements/example.txt requirements/test.txt requirements/fellows.txt
+        tests/on_each_database.sh "$fellows/bin/python" -m pytest -q \
+            --ds=tests.fellows.settings tests/fellows || passed=0
+    fi
+    if [ $passed = 1 ]; then
         summary="$summary
 $found: passed"
     else

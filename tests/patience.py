@@ -12,7 +12,7 @@ from typing import TypeVar
 # Seconds for one thing to come: a start, an end, an answer, a lock.
 PATIENCE = 180
 # ... and for all that a process does; it may wait itself.
-LONGEST = 900
+LONGEST = 480
 # Of HILO, where a test is about neither: processes hold a row for as long as a busy
 # machine lets them wait, or less.
 PATIENT = {"LOCK_TIMEOUT": 60, "RETRY_FOR": 120}

@@ -30,6 +30,7 @@ CONTRIB = [
 SETTINGS = """
 from tests.databases import CHOSEN, PATIENT, settings_for
 DATABASES = {"default": {**settings_for(CHOSEN, "project"), "NAME": %(NAME)r}}
+DATABASES["default"]["TEST"] = {"NAME": %(TEST)r}  # the same in each process
 if CHOSEN == "sqlite":
     DATABASES["default"]["OPTIONS"] = PATIENT
 """
@@ -53,7 +54,10 @@ class Project:
     def set(self, **settings: Any) -> None:
         """Change the project's settings."""
         self._settings.update(settings)
-        lines = [SETTINGS % {"NAME": self.database}]
+        test = (
+            f"{self.database}.test" if CHOSEN == "sqlite" else f"test_{self.database}"
+        )
+        lines = [SETTINGS % {"NAME": self.database, "TEST": test}]
         lines += [f"{name} = {value!r}" for name, value in self._settings.items()]
         (self.folder / "settings.py").write_text("\n".join(lines))
 
@@ -119,15 +123,22 @@ def code_of(code: str) -> str:
 @contextmanager
 def project_in(folder: Path) -> Iterator[Project]:
     """Make a project with an empty database, which is dropped afterwards."""
-    name = f"hilo_project_{os.getpid()}"
-    if CHOSEN == "sqlite":
+    with database("hilo_project") as name:
         yield Project(folder, name)
+
+
+@contextmanager
+def database(prefix: str) -> Iterator[str]:
+    """Make an empty database, which is dropped afterwards; not of SQLite."""
+    name = f"{prefix}_{os.getpid()}"
+    if CHOSEN == "sqlite":
+        yield name
         return
     creation = connections["default"].creation
     _execute(creation, f"DROP DATABASE IF EXISTS {name}")
     _execute(creation, f"CREATE DATABASE {name}")
     try:
-        yield Project(folder, name)
+        yield name
     finally:
         _execute(creation, f"DROP DATABASE IF EXISTS {name}")
 

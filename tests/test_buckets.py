@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.sharding.buckets import BUCKETS, bucket_of
+from django_hilo.sharding.bucket_count import BUCKETS
+from django_hilo.sharding.buckets import bucket_of
 from tests.patience import LONGEST
 
 # Of RavenDB: those of orders/1-A, orders/2-A and orders/4-A are asserted by its

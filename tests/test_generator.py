@@ -343,6 +343,16 @@ class TestMemory:
         key = generator.resolve(Order).key
         assert pool.current().counter(key).take(1) is None
 
+    def test_an_alias_that_is_no_more(self, monkeypatch):
+        next_id(Order, "other")
+        monkeypatch.delitem(connections.settings, "other")
+        connection = connections["other"]
+        del connections["other"]
+        try:
+            assert return_ranges() == 0
+        finally:
+            connections["other"] = connection
+
     def test_tenants_have_counters_of_their_own(self, monkeypatch):
         next_id(Order)
         connection = connections["default"]

@@ -1,4 +1,4 @@
-"""The migration of docs/sharding.md, as it stands there, on PostgreSQL."""
+"""The migration of docs/how-to/sharding.md, as it stands there, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(CHOSEN != "postgres", reason="partitions of PostgreSQL"),
     pytest.mark.django_db(transaction=True),
 ]
-DOCS = (PROJECT / "docs/sharding.md").read_text()
+DOCS = (PROJECT / "docs/how-to/sharding.md").read_text()
 # A model that no other refers to, as the text has it.
 EVENT = """
 

@@ -1,4 +1,4 @@
-"""The code does what the checked model of docs/protocol.md does, step by step.
+"""The code does what the model of docs/explanation/protocol.md does, step by step.
 
 Processes are simulated: each has a memory and a connection of its own. After each step
 of any of them, numbers, row and answers must be those that the model's twin foretells.
@@ -571,8 +571,8 @@ def test_a_fault_in_the_code_is_found(fault, protocol, monkeypatch):
 
 
 def steps_of(trace: str) -> list[str]:
-    """Return the lines of a trace that docs/protocol.md shows under a heading."""
-    docs = (PROJECT / "docs/protocol.md").read_text()
+    """Return the lines of a trace that the page shows under a heading."""
+    docs = (PROJECT / "docs/explanation/protocol.md").read_text()
     (lines,) = re.findall(rf"## {trace}\n.*?```text\n(.*?)```", docs, re.DOTALL)
     return lines.splitlines()
 

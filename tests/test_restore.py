@@ -1,4 +1,4 @@
-"""Counters and tables that fall back, while processes run on; see docs/run-books.md."""
+"""Counters and tables that fall back while processes run; docs/how-to/run-books.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of docs/run-books.md, as they stand there, in a throw-away project."""
+"""The commands of docs/how-to/run-books.md, as they stand there, in a project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.databases import CHOSEN
 from tests.patience import LONGEST
 from tests.projects import Project, project_in
 
-PAGE = (PROJECT / "docs/run-books.md").read_text()
+PAGE = (PROJECT / "docs/how-to/run-books.md").read_text()
 NAMES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite"}
 TOOLS = {
     "postgres": ["pg_dump", "psql"],

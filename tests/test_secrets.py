@@ -1,4 +1,4 @@
-"""Tickets are shown to those who reserved, and to nobody else; see docs/security.md.
+"""Tickets are shown to those who reserved, and to nobody else.
 
 Tokens of RavenDB's clients: tests/test_ravendb_access.py.
 """

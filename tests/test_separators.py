@@ -1,4 +1,4 @@
-"""Rows with the separator that the settings had before; see docs/run-books.md."""
+"""Rows with the separator that settings had before; see docs/how-to/run-books.md."""
 
 from __future__ import annotations
 

@@ -11,14 +11,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.test.utils import isolate_apps
 
-from django_hilo.checks import check_homes, check_settings
+from django_hilo.checks.databases import check_homes
+from django_hilo.checks.settings import check_settings
+from django_hilo.checks.shards import are_shards, check_shards
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
 from django_hilo.sharding import ShardRouter, shard_of
 from django_hilo.sharding import shards as module
-from django_hilo.sharding.checks import are_shards, check_shards
-from django_hilo.sharding.shards import BUCKETS, read_shards
+from django_hilo.sharding.bucket_count import BUCKETS
+from django_hilo.sharding.shards import read_shards
 from tests.test_buckets import VECTORS
 
 LAST = BUCKETS - 1
@@ -213,7 +215,7 @@ class TestChecks:
         }
         settings.DATABASE_ROUTERS = ["django_hilo.sharding.ShardRouter"]
         with isolate_apps("tests.spread") as apps:
-            monkeypatch.setattr("django_hilo.sharding.checks.apps", apps)
+            monkeypatch.setattr("django_hilo.checks.shards.apps", apps)
             yield
 
     def found(self) -> list[tuple[str, Any]]:

@@ -55,6 +55,27 @@ def test_settings_hold_at_once(ask, key, value, id, settings):
     assert ask().endswith("-A")
 
 
+def test_an_iterator_looks_once_at_where_it_is(monkeypatch):
+    ids = iter_ids(Order)
+    assert [next(ids), next(ids)] == ["orders/1-A", "orders/2-A"]
+    monkeypatch.setattr("django_hilo.streams.resolve", None)
+    assert [parse(next(ids)).number for _ in range(300)] == list(range(3, 303))
+
+
+@pytest.mark.parametrize("way", ["key", "inside"])
+def test_settings_changed_in_place_hold_from_the_next_block_on(way, settings):
+    settings.HILO = {**settings.HILO, "NODE_TAG": {"default": "A"}}
+    ids = iter_ids(Order)
+    assert [next(ids), next(ids)] == ["orders/1-A", "orders/2-A"]
+    if way == "key":
+        settings.HILO["NODE_TAG"] = "B"
+    else:
+        settings.HILO["NODE_TAG"]["default"] = "B"
+    tags = "".join(parse(next(ids)).node_tag for _ in range(100))
+    assert tags.lstrip("A") == "B" * (100 - tags.count("A"))
+    assert tags.endswith("B")
+
+
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite cannot be another's home")
 def test_another_home_holds_at_once(ask, settings):
     with override_settings(HILO={**settings.HILO, "DATABASE": "other"}):

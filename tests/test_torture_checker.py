@@ -197,6 +197,21 @@ def test_who_ends_normally_gives_the_newest_range_back(tmp_path, after, is_right
 
 
 @pytest.mark.parametrize(
+    ("reserving_at", "is_right"), [(3, True), (6, False)], ids=["crossed", "after"]
+)
+def test_what_goes_back_while_another_thread_reserves_over_it(
+    tmp_path, reserving_at, is_right
+):
+    """It had looked at what its process held before that went back."""
+    other = f"{reserving_at} reserving orders/A 8\n7 range orders/A 9 16 free\n"
+    (tmp_path / "0001-1-2.log").write_text(other)
+    one = RANGE + "4 returning orders/A 8 2\n5 returned \n"
+    found = judge(tmp_path, explained(one))
+    lost = "orders/A: 6 numbers are in no journal, but only 0 can have been lost: 3-8"
+    assert (lost in found) != is_right, found
+
+
+@pytest.mark.parametrize(
     ("other", "is_right"),
     [
         ("4 reserving orders/A 8\n7 range orders/A 9 16 free\n", True),
@@ -238,6 +253,18 @@ def test_the_numbers_of_a_range_that_rolled_back_are_those_of_others(tmp_path):
 def test_a_sequence_takes_nothing_back(tmp_path):
     drawn = RANGE.replace("free", "drawn") + "6 ended normally\n"
     assert judge(tmp_path, explained(drawn), max=8) == []
+
+
+@pytest.mark.parametrize(
+    ("block", "is_right"), [("raw_rollback_to", True), ("raw_release", False)]
+)
+def test_a_range_is_dropped_where_sql_rolled_back_some(tmp_path, block, is_right):
+    one = BOUND + (
+        f"4 step block, {block}\n5 open \n6 shut undone\n7 did block, {block}\n"
+        "8 shut kept\n9 ended normally\n"
+    )
+    found = judge(tmp_path, explained(one), servers=False, max=8)
+    assert any("did not go back" in each for each in found) != is_right, found
 
 
 @pytest.mark.parametrize(
@@ -427,14 +454,15 @@ def test_a_thread_gives_of_a_range_that_another_has_yet_to_note(
     assert any("rolled back" in each for each in found) != is_right, found
 
 
+@pytest.mark.parametrize("outcome", ["unknown", "undone"])
 @pytest.mark.parametrize(("made", "is_right"), [(2, True), (1, False)])
 def test_rows_that_a_lost_connection_left_unnoted_have_their_numbers(
-    tmp_path, made, is_right
+    tmp_path, made, is_right, outcome
 ):
     names = " ".join(f"1.0.{number}" for number in range(made))
     one = (
         f"0 making {names}\n1 open \n2 reserving orders/A 8\n"
-        "3 range orders/A 1 8 free\n4 shut unknown\n"
+        f"3 range orders/A 1 8 free\n4 shut {outcome}\n"
         "5 returning orders/A 8 2\n6 returned orders/A 8 2\n7 ended normally\n"
     )
     later = "8 reserving orders/A 8\n9 range orders/A 3 10 free\n"

@@ -90,7 +90,7 @@ def serve(environment, tmp_path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def tell(request, capsys) -> Callable[..., None]:
-    """Print the figures of a host, for docs/hosting.md."""
+    """Print the figures of a host, for docs/how-to/hosting.md."""
 
     def print_(server: Server, peak: Peak, gaps: Gaps) -> None:
         journal = server.journal

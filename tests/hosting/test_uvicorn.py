@@ -22,7 +22,7 @@ UVICORN = (
     *("--host=127.0.0.1", "--port=PORT", "--no-access-log"),
     f"--timeout-worker-healthcheck={PATIENCE}",  # else who says nothing for 5 s dies
 )
-DOCS = (PROJECT / "docs/hosting.md").read_text()
+DOCS = (PROJECT / "docs/how-to/hosting.md").read_text()
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HERE = Path(__file__).parent
 TOKEN = "interop-7f31"
-# As docs/ravendb.md says: without the path, and so without the token.
+# As docs/how-to/ravendb.md says: without the path, and so without the token.
 ACCESS_LOG_FORMAT = '%(h)s %(l)s %(u)s %(t)s "%(m)s" %(s)s %(b)s'
 
 
@@ -388,4 +388,4 @@ def test_the_token_is_not_in_the_logs(site, start):
     assert '"PUT" 204' in logged
     assert TOKEN not in logged
     assert TOKEN not in site.log.read_text()
-    assert ACCESS_LOG_FORMAT in (PROJECT / "docs" / "ravendb.md").read_text()
+    assert ACCESS_LOG_FORMAT in (PROJECT / "docs/how-to/ravendb.md").read_text()

@@ -1,5 +1,5 @@
 /*
- * The protocol of a counter: what docs/protocol.md says in words.
+ * The protocol of a counter: what docs/explanation/protocol.md says in words.
  *
  * Each step is one change that the row's lock makes atomic, or one of a process's memory.
  * The processes are alike, and each step may come at any time after any other. A message

@@ -1,4 +1,4 @@
-"""Every state of the model of docs/protocol.md, and the ways in which it can fail.
+"""Every state of the model of docs/explanation/protocol.md, and how it can fail.
 
 HILO_TEST_PROTOCOL=full looks further: some minutes, some gigabytes.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import PROJECT
 from tests.protocol.spin import require_spin, search, shortest_trace
 
-DOCS = (PROJECT / "docs/protocol.md").read_text()
+DOCS = (PROJECT / "docs/explanation/protocol.md").read_text()
 IS_FULL = os.environ.get("HILO_TEST_PROTOCOL") == "full"
 
 RESTORED = ["RESTORE", "RAISE_MAX", "RESTART"]

@@ -32,6 +32,10 @@ class Block:
     def path(self) -> tuple[Block, ...]:
         return (*self.outer.path, self) if self.outer else (self,)
 
+    def is_with(self, other: Block) -> bool:
+        """Whether both are in the same transaction."""
+        return self.path[0] is other.path[0]
+
     def standing(self) -> list[Row]:
         """Return the rows that stand if all around the block commits."""
         inner = [block for block in self.inner if block.outcome == KEPT]
@@ -73,6 +77,8 @@ class Reserved:
     may_be_returned: bool = False
     # SQLite: it went back in a block that rolled back.
     is_return_undone: bool = False
+    # SQLite: SQL rolled back to a savepoint that nobody can place.
+    is_dropped: bool = False
     # A sequence's, which takes nothing back.
     is_drawn: bool = False
     # For its caller, not its process, to return.
@@ -166,7 +172,8 @@ class Process:
     floors: Counter[str] = field(default_factory=Counter)
     # Whether it could not give back what it held.
     is_cut_off: bool = False
-    # The most rows that a lost connection left unnoted at once; they have numbers.
+    # The most rows that a lost connection left unnoted at once, whether it was lost at
+    # the INSERT or at the commit; they have numbers.
     unborn: int = 0
 
 
@@ -440,7 +447,7 @@ class _Reader:
             self._evidence.transactions.append(block)
             if outcome == UNKNOWN:
                 self._evidence.may_exist.update(self._made)
-                self._process.unborn = max(self._process.unborn, len(self._made))
+            self._process.unborn = max(self._process.unborn, len(self._made))
             self._made = []
 
     # The rest
@@ -452,6 +459,10 @@ class _Reader:
 
     def on_did(self, at: int, *kind: str) -> None:
         self._evidence.done[" ".join(kind)] += 1
+        if kind == ("block,", "raw_rollback_to") and self._block is not None:
+            for each in self._process.reserved:
+                if each.is_bound and each.block and each.block.is_with(self._block):
+                    each.is_dropped = True
 
     def on_forked(self, at: int, seat: str) -> None:
         self._process.forks.append(int(seat))

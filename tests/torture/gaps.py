@@ -41,6 +41,8 @@ _ENDS = {
     "site": "lent by the site and not returned, or held by it when killed",
     "returned": "maybe returned: the answer was lost",
     "rolled back": "bound to a transaction that rolled back, and not given again",
+    "dropped": "dropped: SQL rolled back some of the transaction",
+    "crossed": "given back while another thread of the process reserved over it",
 }
 _CODES = {end: code for code, end in enumerate(_ENDS, start=6)}
 
@@ -55,6 +57,7 @@ def account(
     failures = []
     for counter, highest in sorted(stored.max.items()):
         canvas = _paint(counter, highest, evidence, standing.get(counter, []))
+        _paint_crossed(canvas, counter, evidence)
         # A process keeps over a number that was chosen in vain, too.
         floors = evidence.floors[counter] + (
             evidence.choosing if counter == PLAIN else []
@@ -125,6 +128,7 @@ def _end_of(reserved: Reserved) -> str:
                 ("lent", reserved.is_lent),
                 ("drawn", reserved.is_drawn),
                 ("return undone", reserved.is_return_undone),
+                ("dropped", reserved.is_dropped),
                 ("cut off", process.is_cut_off),
             )
             if is_meant
@@ -181,6 +185,21 @@ def _is_passed(
         and each.asked_at <= ended
         for each in raised
     )
+
+
+def _paint_crossed(canvas: bytearray, counter: str, evidence: Evidence) -> None:
+    """Tell what went back too late for a thread that kept over all the process had."""
+    for each in evidence.returns:
+        if each.counter != counter:
+            continue
+        for over in each.process.reserved:
+            if (over.counter, over.low) == (
+                counter,
+                each.high + 1,
+            ) and over.asked_at < each.at < over.at:
+                for number in range(each.last + 1, each.high + 1):
+                    if canvas[number] == _UNNOTED:
+                        canvas[number] = _CODES["crossed"]
 
 
 def _paint_floors(canvas: bytearray, counter: str, floors: list[Floor]) -> None:

@@ -105,13 +105,14 @@ class Nursery:
 
 
 def _import_drivers() -> None:
-    """Import what a first connection imports, and a first request.
+    """Import what a first connection imports, a first query and a first request.
 
     A child that is forked while another thread is importing waits for that for ever.
     """
     from django.db import connection
 
     codecs.lookup("idna")  # of the first host that is looked up
+    connection.ops.compiler("SQLCompiler")
     if connection.vendor == "mysql":
         import MySQLdb.connections  # noqa: F401 - for the forks
 

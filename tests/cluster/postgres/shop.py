@@ -1,4 +1,4 @@
-"""The project that docs/postgresql.md speaks of, and the commands that stand there."""
+"""The project of docs/how-to/postgresql.md, and the commands that stand there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cluster.postgres.server import USER, PostgreSQL
 from tests.conftest import PROJECT
 from tests.patience import LONGEST
 
-PAGE = (PROJECT / "docs/postgresql.md").read_text()
+PAGE = (PROJECT / "docs/how-to/postgresql.md").read_text()
 DATABASE = "shop"
 SETTINGS = """
 DATABASES = {

@@ -1,4 +1,4 @@
-"""The commands of docs/postgresql.md, as they stand there."""
+"""The commands of docs/how-to/postgresql.md, as they stand there."""
 
 from __future__ import annotations
 

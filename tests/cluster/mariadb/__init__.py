@@ -1,0 +1,1 @@
+"""Two MariaDB servers with asynchronous replication: who tells what went wrong."""
