@@ -58,9 +58,11 @@ class Cluster:
             self.folder.chmod(0o755)
 
     def wait_until_whole(self) -> None:
-        """Wait until all nodes are synced, and in one view."""
+        """Wait until all nodes are synced, and in one view; faults show soon then."""
         for node in self.nodes:
             node.wait_for_view_of(NODES)
+        for node in self.nodes:
+            node.evict(late=False)
 
     def others(self, node: Node) -> list[Node]:
         """Return all nodes but one."""

@@ -25,7 +25,7 @@ LIBRARIES = (
     "/usr/lib64/galera/libgalera_smm.so",
 )
 
-# A node that is silent for a second is suspected, after three it is evicted.
+# A node that is silent for a second is suspected, after three it is evicted ...
 EVICTION = {
     "evs.keepalive_period": "PT0.3S",
     "evs.inactive_check_period": "PT0.3S",
@@ -33,7 +33,8 @@ EVICTION = {
     "evs.inactive_timeout": "PT3S",
     "evs.install_timeout": "PT2S",
 }
-# ... where a test is about something else, after these.
+# ... where a test is about something else, and while a cluster comes together, after
+# these. A node that is evicted while another copies its data may never be synced again.
 LATE_EVICTION = {"evs.inactive_timeout": "PT120S", "evs.suspect_timeout": "PT120S"}
 _MY_CNF = """\
 [mysqld]
@@ -99,6 +100,7 @@ class Node:
             "gcache.dir": f"{self.folder}/data",
             "pc.recovery": "true",
             **EVICTION,
+            **LATE_EVICTION,
         }
         text = _MY_CNF.format(
             folder=self.folder,
