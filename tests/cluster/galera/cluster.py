@@ -49,6 +49,8 @@ class Cluster:
         for node in others:
             node.start()
         self.wait_until_whole()
+        for node in self.nodes:
+            node.expect_faults()
         first.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
 
     def _give_to_system_user(self) -> None:
@@ -58,11 +60,9 @@ class Cluster:
             self.folder.chmod(0o755)
 
     def wait_until_whole(self) -> None:
-        """Wait until all nodes are synced, and in one view; faults show soon then."""
+        """Wait until all nodes are synced, and in one view."""
         for node in self.nodes:
             node.wait_for_view_of(NODES)
-        for node in self.nodes:
-            node.evict(late=False)
 
     def others(self, node: Node) -> list[Node]:
         """Return all nodes but one."""

@@ -110,7 +110,7 @@ class Node:
             options=";".join(f"{key}={value}" for key, value in options.items()),
             peers=",".join(f"127.0.0.1:{peer.ports.group}" for peer in peers),
         )
-        (self.folder / "my.cnf").write_text(text)
+        self._my_cnf.write_text(text)
         if first:
             self._install()
 
@@ -125,6 +125,10 @@ class Node:
             text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+    @property
+    def _my_cnf(self) -> Path:
+        return self.folder / "my.cnf"
 
     def start(self, *options: str) -> None:
         """Start the server, and do not wait for it."""
@@ -146,7 +150,7 @@ class Node:
         if os.getuid() == 0:
             user = f"--reuid={SYSTEM_USER}", f"--regid={SYSTEM_USER}"
             command += [*user, "--clear-groups"]
-        return [*command, "mariadbd", f"--defaults-file={self.folder}/my.cnf"]
+        return [*command, "mariadbd", f"--defaults-file={self._my_cnf}"]
 
     def _recovered_position(self) -> str:
         """Return up to where the node's data go, empty where there are none yet.
@@ -214,6 +218,14 @@ class Node:
             changed = {name: EVICTION[name] for name in reversed(LATE_EVICTION)}
         options = ";".join(f"{name}={value}" for name, value in changed.items())
         self.execute(f"SET GLOBAL wsrep_provider_options='{options}'")
+
+    def expect_faults(self) -> None:
+        """Evict others as soon as the faults need it, after each start too."""
+        self.evict(late=False)
+        text = self._my_cnf.read_text()
+        for name, value in LATE_EVICTION.items():
+            text = text.replace(f"{name}={value}", f"{name}={EVICTION[name]}")
+        self._my_cnf.write_text(text)
 
     def execute(
         self, *statements: str, patience: int = PATIENCE
