@@ -111,6 +111,19 @@ def without_fresh(
     return missing, explicit
 
 
+def without_value(
+    instances: Iterable[models.Model], field: Field
+) -> list[models.Model]:
+    """Return the instances without a value, each of them once."""
+    name, is_key = field.attname, field.primary_key
+    missing = {}
+    for instance in instances:
+        value = getattr(instance, name) if is_key else vars(instance).get(name, field)
+        if value is None or value == "":
+            missing[id(instance)] = instance
+    return list(missing.values())
+
+
 def explicit_on(
     instances: Iterable[models.Model], field: Field, using: str
 ) -> list[models.Model]:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import models
+from django.db import connections, models
 
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
@@ -16,6 +16,7 @@ from django_hilo.freshness import watched, without_fresh
 from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
+from django_hilo.pipelines import ROWS, has_pipelines, pipelined
 from django_hilo.sharding.placement import is_sharded, known, place, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import CounterField, Unplaced, field_of
@@ -162,6 +163,33 @@ class HiLoQuerySet(models.QuerySet[Model]):
                     field.observe_inserted(group, alias)
         return objects
 
+    def _batched_insert(
+        self, objs: Any, fields: Any, batch_size: int | None, **options: Any
+    ) -> Any:
+        # Django's own, of the rows of a bulk_create().
+        inserted: Any = super()
+        connection = connections[self.db]
+        if (
+            len(objs) > (batch_size or ROWS)
+            and options.get("on_conflict") is None
+            and not _returned(self.model._meta.db_returning_fields, fields, objs)
+            and has_pipelines(connection)
+        ):
+            with pipelined(connection):
+                return inserted._batched_insert(
+                    objs, fields, batch_size or ROWS, **options
+                )
+        return inserted._batched_insert(objs, fields, batch_size, **options)
+
+    def _insert(
+        self, objs: Any, fields: Any, returning_fields: Any = None, **options: Any
+    ) -> Any:
+        # Django's own, of one statement.
+        inserted: Any = super()
+        if options.get("on_conflict") is None:
+            returning_fields = _returned(returning_fields, fields, objs)
+        return inserted._insert(objs, fields, returning_fields, **options)
+
     def bulk_update(
         self,
         objs: Iterable[Model],
@@ -243,6 +271,21 @@ def _id_fields(model: type[models.Model]) -> list[GivesIds]:
     ]
     # Gapless ones last: others wait for their counters until the commit.
     return sorted(found, key=lambda field: not isinstance(field, CounterField))
+
+
+def _returned(returning: Any, written: Any, objects: Iterable[models.Model]) -> Any:
+    """Return what an INSERT is to give back: not keys that it was given itself.
+
+    Django asks for all keys of an integer field, a row of the result for each.
+    """
+    if not returning or len(returning) > 1:
+        return returning
+    [field] = returning
+    if field not in written or not isinstance(field, GivesIds):
+        return returning
+    name = field.attname
+    is_given = all(isinstance(getattr(each, name), (int, str)) for each in objects)
+    return None if is_given else returning
 
 
 def _refuse_gaps(field: GivesIds, objects: Iterable[models.Model]) -> None:

@@ -54,6 +54,19 @@ class GivesIds(_Field[Set_contra, Got_co]):
     is_copy = False
     # What deconstruct() adds, where it is not None or False.
     own_options: tuple[str, ...] = ("collection",)
+    # Django's field of the kind, and the type of an id of it.
+    _plain_field: type[models.Field[Any, Any]] = models.Field
+    _plain_type: type = object
+    # Whether such an id is written as it is: no subclass or base changes it.
+    _writes_as_is = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        plain = cls._plain_field
+        cls._writes_as_is = all(
+            getattr(cls, name) is getattr(plain, name)
+            for name in ("get_db_prep_value", "get_prep_value", "to_python")
+        ) and (super().get_db_prep_save is plain.get_db_prep_save)
 
     @property
     def collection_name(self) -> str:
@@ -99,6 +112,12 @@ class GivesIds(_Field[Set_contra, Got_co]):
             self.check_explicit([model_instance], using)
             self.observe_inserted([model_instance], using)
         return super().pre_save(model_instance, add)
+
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        # Asked for each id that is written, and each that refers to one.
+        if type(value) is self._plain_type and value and self._writes_as_is:
+            return value
+        return super().get_db_prep_save(value, connection)
 
     def _written_to(self, instance: models.Model) -> str:
         refuse_sharded(type(instance))
@@ -185,15 +204,8 @@ class IdField(GivesIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
     # "" is no id: an object without one must start as None, else it counts as saved.
     empty_strings_allowed = False
     non_db_attrs = (*models.CharField.non_db_attrs, "collection")
-    # Whether a text is written as it is: no subclass or base of one changes it.
-    _writes_as_is = True
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._writes_as_is = all(
-            getattr(cls, name) is getattr(models.CharField, name)
-            for name in ("get_db_prep_value", "get_prep_value", "to_python")
-        ) and (super().get_db_prep_save is models.Field.get_db_prep_save)
+    _plain_field = models.CharField
+    _plain_type = str
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("editable", False)
@@ -214,12 +226,6 @@ class IdField(GivesIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
         if connection.vendor == "postgresql" and self.max_length is not None:
             return f"character varying({self.max_length})"
         return super().db_type(connection)
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        # Asked for each id that is written, and each that refers to one.
-        if type(value) is str and self._writes_as_is:
-            return value
-        return super().get_db_prep_save(value, connection)
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})

@@ -15,7 +15,13 @@ from django_hilo.fields import gapless_ids, server_ids
 from django_hilo.fields.base import Got_co, IdField, Set_contra, parse_or_none
 from django_hilo.fields.conventions import apply_convention
 from django_hilo.fields.saving import NOTHING
-from django_hilo.freshness import explicit_on, forget_all_fresh, fresh_on, known_value
+from django_hilo.freshness import (
+    explicit_on,
+    forget_all_fresh,
+    fresh_on,
+    known_value,
+    without_value,
+)
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
 from django_hilo.targets import CounterField, resolve
 
@@ -172,20 +178,20 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
         Also to those that ask for a server-side id; a gapless one is left to the save.
         """
-        missing: dict[int, models.Model] = {}
+        instances = list(instances)
+        missing = without_value(instances, self)
         asking: dict[int, models.Model] = {}
-        for instance in instances:
-            value = known_value(instance, self, self)
-            if value is None or value == "":
-                missing[id(instance)] = instance
-            elif (
-                server_ids.is_request(value)
-                and self._asks(instance)
-                and not server_ids.asks_for_gapless(value)
-            ):
-                asking[id(instance)] = instance
+        if len(missing) < len(instances):
+            for instance in instances:
+                value = known_value(instance, self)
+                if (
+                    server_ids.is_request(value)
+                    and self._asks(instance)
+                    and not server_ids.asks_for_gapless(value)
+                ):
+                    asking[id(instance)] = instance
         if missing:
-            self._give_next(list(missing.values()), using)
+            self._give_next(missing, using)
         if asking:
             self._give_padded(list(asking.values()), using)
 

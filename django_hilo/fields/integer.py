@@ -19,6 +19,7 @@ from django_hilo.freshness import (
     is_from_default,
     known_value,
     leave_to_default,
+    without_value,
 )
 from django_hilo.naming import collection_of_keys
 from django_hilo.sources.base import Source
@@ -54,6 +55,8 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
     """
 
     is_integer = True
+    _plain_field = models.BigAutoField
+    _plain_type = int
     _has_no_counter = False
     own_options = ("collection", "source", "capacity", "max_capacity")
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
@@ -136,12 +139,8 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
         the column's default, as is Django's own record of migrations.
         """
         missing = [
-            each
-            for each in instances
-            if self.is_missing(each) and not is_from_default(each)
+            each for each in without_value(instances, self) if not is_from_default(each)
         ]
-        if len(missing) > 1:
-            missing = list({id(each): each for each in missing}.values())
         if not missing:
             return
         try:
