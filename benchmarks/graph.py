@@ -87,8 +87,9 @@ def _turn_ahead(order: Any, line: Any, using: str, orders: int) -> float:
     empty(using, order, line)
 
     def insert() -> None:
-        with pipelined(connections[using]):
+        with pipelined(connections[using]) as pipeline:
             _insert(order, line, False, using, orders, ROWS)
+            pipeline.sync()
 
     return seconds_of(insert)
 

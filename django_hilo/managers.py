@@ -16,7 +16,7 @@ from django_hilo.freshness import watched, without_fresh
 from django_hilo.generator import next_id
 from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
-from django_hilo.pipelines import ROWS, has_pipelines, pipelined
+from django_hilo.pipelines import AHEAD, ROWS, may_pipeline, pipelined
 from django_hilo.sharding.placement import is_sharded, known, place, split, together
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import CounterField, Unplaced, field_of
@@ -169,17 +169,20 @@ class HiLoQuerySet(models.QuerySet[Model]):
         # Django's own, of the rows of a bulk_create().
         inserted: Any = super()
         connection = connections[self.db]
+        size = batch_size or ROWS
         if (
-            len(objs) > (batch_size or ROWS)
-            and options.get("on_conflict") is None
-            and not _returned(self.model._meta.db_returning_fields, fields, objs)
-            and has_pipelines(connection)
+            len(objs) <= size
+            or options.get("on_conflict") is not None
+            or _returned(self.model._meta.db_returning_fields, fields, objs)
+            or not may_pipeline(connection, fields)
         ):
-            with pipelined(connection):
-                return inserted._batched_insert(
-                    objs, fields, batch_size or ROWS, **options
-                )
-        return inserted._batched_insert(objs, fields, batch_size, **options)
+            return inserted._batched_insert(objs, fields, batch_size, **options)
+        with pipelined(connection) as pipeline:
+            for first in range(0, len(objs), size * AHEAD):
+                some = objs[first : first + size * AHEAD]
+                inserted._batched_insert(some, fields, size, **options)
+                pipeline.sync()
+        return []
 
     def _insert(
         self, objs: Any, fields: Any, returning_fields: Any = None, **options: Any
@@ -189,6 +192,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         if options.get("on_conflict") is None:
             returning_fields = _returned(returning_fields, fields, objs)
         return inserted._insert(objs, fields, returning_fields, **options)
+
+    # Saves reach it by the managers that Django makes of this class.
+    _insert.alters_data = True  # type: ignore[attr-defined]
+    _insert.queryset_only = False  # type: ignore[attr-defined]
 
     def bulk_update(
         self,
@@ -283,9 +290,8 @@ def _returned(returning: Any, written: Any, objects: Iterable[models.Model]) -> 
     [field] = returning
     if field not in written or not isinstance(field, GivesIds):
         return returning
-    name = field.attname
-    is_given = all(isinstance(getattr(each, name), (int, str)) for each in objects)
-    return None if is_given else returning
+    keys = (getattr(each, field.attname) for each in objects)
+    return None if all(map(field.is_plain, keys)) else returning
 
 
 def _refuse_gaps(field: GivesIds, objects: Iterable[models.Model]) -> None:

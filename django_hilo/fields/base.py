@@ -119,6 +119,10 @@ class GivesIds(_Field[Set_contra, Got_co]):
             return value
         return super().get_db_prep_save(value, connection)
 
+    def is_plain(self, id: object) -> bool:
+        """Whether an id is as the database gives it, no other type's."""
+        return type(id) is self._plain_type
+
     def _written_to(self, instance: models.Model) -> str:
         refuse_sharded(type(instance))
         return router.db_for_write(type(instance), instance=instance)
