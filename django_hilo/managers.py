@@ -218,8 +218,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
     @property
     def db(self) -> str:
         """The database of the query; raises `ShardError` where it is not known."""
-        if type(self._db) is str:  # asked for each object of a bulk_create()
-            return self._db
+        given: Any = vars(self)["_db"]
+        if type(given) is str:  # asked for each object of a bulk_create()
+            return given
         using = super().db
         if not isinstance(using, Unplaced) or self.query.is_empty():
             return using
