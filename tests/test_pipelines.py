@@ -62,7 +62,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pipelines() -> None:
-    Order.objects.exists()  # a wrapper of a TestCase's ranges goes with the next statement
+    # The wrapper of a TestCase's ranges goes with the next statement.
+    Order.objects.exists()
     if not may_pipeline(connection, []):
         assert CHOSEN != "postgres" or not hasattr(connection.connection, "pipeline")
         pytest.skip("not with this driver")
