@@ -60,7 +60,7 @@ def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
     }
     turns[AHEAD] = partial(_turn_ahead, UuidOrder, UuidLine, using, orders)
     turns[AT_ONCE] = partial(_turn, Order, Line, False, using, orders, orders * LINES)
-    figures = interleaved(turns, bench.scaled(9, 5), bench.seconds(60), bench.seed)
+    figures = interleaved(turns, bench.scaled(9, 5), bench.seconds(120), bench.seed)
     candidates = spreads(
         {name: [value * 1e3 for value in given] for name, given in figures.items()}
     )

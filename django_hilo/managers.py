@@ -219,7 +219,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
     def db(self) -> str:
         """The database of the query; raises `ShardError` where it is not known."""
         given: Any = vars(self)["_db"]
-        if type(given) is str:  # asked for each object of a bulk_create()
+        if given and type(given) is str:  # asked for each object of a bulk_create()
             return given
         using = super().db
         if not isinstance(using, Unplaced) or self.query.is_empty():
