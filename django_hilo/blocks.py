@@ -62,10 +62,11 @@ class _Page:
             except OSError:
                 self._is_wiped = False
         self._memory[:] = b"\x01" * MAX_SIZE
+        self._view = memoryview(self._memory)
 
     def marks(self) -> Iterator[int]:
         """Return an iterator in C that is true as long as the process is the same."""
-        ones = iter(memoryview(self._memory))
+        ones = iter(self._view)
         if self._is_wiped:
             return ones
         return map(operator.mul, ones, map(self._pid.__eq__, iter(os.getpid, None)))

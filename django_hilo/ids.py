@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from django_hilo import formats
@@ -27,12 +26,10 @@ def style_of(target: Target) -> Style:
 def ids_of(target: Target, shares: Iterable[Share]) -> list[Any]:
     """Return the ids of numbers that were drawn."""
     style = style_of(target)
-    return list(
-        chain.from_iterable(
-            formats.ids(style.of(share.reservation), share.low, share.high)
-            for share in shares
-        )
-    )
+    found: list[Any] = []
+    for share in shares:
+        found += formats.ids(style.of(share.reservation), share.low, share.high)
+    return found
 
 
 def next_in_memory(target: Target) -> tuple[Any, Block] | None:

@@ -6,6 +6,7 @@ from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import connections, models
+from django.db.models.manager import ManagerDescriptor
 
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
@@ -18,6 +19,7 @@ from django_hilo.identifiers import check_anchor
 from django_hilo.inheritance import pass_keys_down
 from django_hilo.pipelines import AHEAD, ROWS, may_pipeline, pipelined
 from django_hilo.sharding.placement import is_sharded, known, place, split, together
+from django_hilo.sharding.router import shard_router
 from django_hilo.sharding.shards import shard_of
 from django_hilo.targets import CounterField, Unplaced, field_of
 
@@ -90,7 +92,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.using(shard_of(_anchor_text(id)))
 
     def create(self, **kwargs: Any) -> Model:
-        if not (is_sharded(self.model) and isinstance(self._write_alias(), Unplaced)):
+        if shard_router() is None or not isinstance(self._write_alias(), Unplaced):
             return super().create(**kwargs)
         created = self.model(**kwargs)
         created.save(force_insert=True)
@@ -173,7 +175,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         if (
             len(objs) <= size
             or options.get("on_conflict") is not None
-            or _returned(self.model._meta.db_returning_fields, fields, objs)
+            or self._asked(self.model._meta.db_returning_fields, fields, objs)
             or not may_pipeline(connection, fields)
         ):
             return inserted._batched_insert(objs, fields, batch_size, **options)
@@ -190,8 +192,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
         # Django's own, of one statement.
         inserted: Any = super()
         if options.get("on_conflict") is None:
-            returning_fields = _returned(returning_fields, fields, objs)
+            returning_fields = self._asked(returning_fields, fields, objs)
         return inserted._insert(objs, fields, returning_fields, **options)
+
+    def _asked(self, returning: Any, written: Any, objects: Any) -> Any:
+        """Return what an INSERT is asked to give back."""
+        key = self.model._meta.pk
+        return (
+            key.not_given(returning, written, objects)
+            if isinstance(key, GivesIds)
+            else returning
+        )
 
     # Saves reach it by the managers that Django makes of this class.
     _insert.alters_data = True  # type: ignore[attr-defined]
@@ -260,12 +271,28 @@ class HiLoManager(_Manager[Model]):
         if not is_plain and manager.next_id is HiLoManager.next_id:
             manager.next_id = _next_id_of_queryset
 
+    def contribute_to_class(self, cls: type[models.Model], name: str) -> None:
+        super().contribute_to_class(cls, name)
+        setattr(cls, name, _ShortDescriptor(self))
+
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
         manager: Any = self
         if anchor is not None or manager._db or manager._hints:
             return _next_id_of_queryset(manager, anchor)
         return next_id(manager.model)
+
+
+class _ShortDescriptor(ManagerDescriptor):
+    """Django's, which spends more time on a manager than that on an id."""
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        descriptor: Any = self
+        if instance is None:
+            options = cls._meta
+            if not (options.abstract or options.swappable):
+                return options.managers_map[descriptor.manager.name]
+        return super().__get__(instance, cls)
 
 
 def _next_id_of_queryset(manager: Any, anchor: str | models.Model | None = None) -> str:
@@ -281,20 +308,6 @@ def _id_fields(model: type[models.Model]) -> list[GivesIds]:
     ]
     # Gapless ones last: others wait for their counters until the commit.
     return sorted(found, key=lambda field: not isinstance(field, CounterField))
-
-
-def _returned(returning: Any, written: Any, objects: Iterable[models.Model]) -> Any:
-    """Return what an INSERT is to give back: not keys that it was given itself.
-
-    Django asks for all keys of an integer field, a row of the result for each.
-    """
-    if not returning or len(returning) > 1:
-        return returning
-    [field] = returning
-    if field not in written or not isinstance(field, GivesIds):
-        return returning
-    keys = (getattr(each, field.attname) for each in objects)
-    return None if all(map(field.is_plain, keys)) else returning
 
 
 def _refuse_gaps(field: GivesIds, objects: Iterable[models.Model]) -> None:

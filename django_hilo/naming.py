@@ -13,7 +13,8 @@ from hashlib import sha256
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection
 
-_LAST_WORD = re.compile(r"[A-Z]?[^A-Z]*$")
+# Not compiled: a class is named once.
+_LAST_WORD = r"[A-Z]?[^A-Z]*$"
 
 _IRREGULAR = {
     "person": "people",
@@ -42,10 +43,10 @@ _IRREGULAR = {
     "wife": "wives",
 }
 _SUFFIXES = (
-    (re.compile(r"(?<=[^aeiou])y$"), "ies"),
-    (re.compile(r"(?<=[a-z]{2})sis$"), "ses"),
-    (re.compile(r"(s|x|z|ch|sh)$"), r"\1es"),
-    (re.compile(r"$"), "s"),
+    (r"(?<=[^aeiou])y$", "ies"),
+    (r"(?<=[a-z]{2})sis$", "ses"),
+    (r"(s|x|z|ch|sh)$", r"\1es"),
+    (r"$", "s"),
 )
 
 
@@ -65,7 +66,7 @@ def default_collection(class_name: str) -> str:
 def _split_last_word(class_name: str) -> tuple[str, str]:
     if class_name.isupper():
         return "", class_name
-    match = _LAST_WORD.search(class_name)
+    match = re.search(_LAST_WORD, class_name)
     start = match.start() if match else 0
     return class_name[:start], class_name[start:]
 
@@ -75,7 +76,7 @@ def _plural(word: str) -> str:
     plural = _IRREGULAR.get(lower)
     if plural is None:
         for ending, replacement in _SUFFIXES:
-            plural, found = ending.subn(replacement, lower, count=1)
+            plural, found = re.subn(ending, replacement, lower, count=1)
             if found:
                 break
     assert plural is not None

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.safestring import SafeString
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.generator import next_id, next_ids
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
@@ -97,6 +97,10 @@ class TestSave:
     def test_force_insert(self, filled):
         with statements("INSERT"):
             Order().save(force_insert=True)
+
+    def test_other_things_that_count_as_false_are_ids(self):
+        Order(id=0).save(force_insert=True)
+        assert Order.objects.get().id == "0"
 
     def test_an_empty_text_is_no_id(self, filled):
         with statements("INSERT"):
@@ -494,6 +498,21 @@ class TestColumn:
         assert written == f"sealed {value}"
         written = OwnField().get_db_prep_save(value, connection)
         assert written == (value if value is None else str(value))
+
+    @pytest.mark.parametrize(
+        "name", ["is_missing", "needs_id", "assign_missing", "inserting"]
+    )
+    @pytest.mark.parametrize("field", [HiLoField, HiLoBigAutoField])
+    def test_what_a_subclass_does_before_a_save_is_done(self, field, name):
+        """Without the short way, which would pass it by."""
+        methods = {name: getattr(field, name)}
+        for own in (
+            type("Own", (field,), methods),
+            type("Mixed", (type("Mixin", (), methods), field), {}),
+            type("Later", (type("Own", (field,), methods),), {}),
+        ):
+            assert own.give_at_once is GaplessIdField.give_at_once
+        assert type("Plain", (field,), {}).give_at_once is field.give_at_once
 
     def test_no_migration_is_missing(self):
         from django.core.management import call_command

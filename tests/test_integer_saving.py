@@ -13,6 +13,7 @@ from django.db import DataError, Error, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import CounterExhausted, HiLoError
+from django_hilo.fields import HiLoBigAutoField
 from django_hilo.generator import anext_ids, anext_number, anext_numbers
 from tests.numbers.models import (
     Basket,
@@ -49,6 +50,46 @@ def statements(captured) -> list[str]:
         if not re.search("sqlite_sequence|django_hilo", text)
     ]
     return [word for word in words if word in ("INSERT", "UPDATE")]
+
+
+class TestGivenKeys:
+    """Keys that the INSERT was given are not asked back."""
+
+    def test_a_number_of_ours_is_not_asked_back(self, model):
+        objects(model, "first")[0].save()
+        [new] = objects(model, "new")
+        with CaptureQueriesContext(connection) as queries:
+            new.save()
+        [insert] = [query["sql"] for query in queries if "INSERT" in query["sql"]]
+        assert "RETURNING" not in insert
+        assert type(new.pk) is int
+        assert model.objects.filter(pk=new.pk).exists()
+
+    def test_nor_one_of_the_projects_own(self, model):
+        [new] = objects(model, "new")
+        new.pk = 5_000
+        with CaptureQueriesContext(connection) as queries:
+            new.save(force_insert=True)
+        inserts = [query["sql"] for query in queries if "numbers_" in query["sql"]]
+        assert not any("RETURNING" in insert for insert in inserts)
+        assert new.pk == 5_000
+
+    def test_those_of_a_field_that_reads_them_in_its_own_way_are(self):
+        class OwnNumber(HiLoBigAutoField):
+            def from_db_value(self, value, expression, connection):
+                return value
+
+        new = Item(pk=5_000)
+        for field, asked in (HiLoBigAutoField, False), (OwnNumber, True):
+            key = field(primary_key=True)
+            key.attname = "id"
+            assert bool(key.not_given([key], [key], [new])) is asked
+
+    def test_one_of_another_type_comes_back_as_the_column_has_it(self, model):
+        [new] = objects(model, "new")
+        new.pk = "5001"
+        new.save(force_insert=True)
+        assert new.pk == 5_001
 
 
 class TestWays:

@@ -10,7 +10,12 @@ from django.db import models, router
 
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.fields import gapless_ids
-from django_hilo.fields.saving import NOTHING, give_first, insert_fresh
+from django_hilo.fields.saving import (
+    NOTHING,
+    give_first,
+    insert_fresh,
+    insert_given,
+)
 from django_hilo.freshness import (
     is_watched,
     known_value,
@@ -45,6 +50,10 @@ else:
     class _CharField(_Field, models.CharField): ...
 
 
+# What the short way does without.
+_LONG_WAY = {"is_missing", "needs_id", "assign_missing", "inserting"}
+
+
 class GivesIds(_Field[Set_contra, Got_co]):
     """Gives an object its id before its row is inserted; for fields of any type."""
 
@@ -57,8 +66,9 @@ class GivesIds(_Field[Set_contra, Got_co]):
     # Django's field of the kind, and the type of an id of it.
     _plain_field: type[models.Field[Any, Any]] = models.Field
     _plain_type: type = object
-    # Whether such an id is written as it is: no subclass or base changes it.
+    # Whether such an id is written, and read, as it is: no subclass or base changes it.
     _writes_as_is = False
+    _reads_as_is = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -67,6 +77,14 @@ class GivesIds(_Field[Set_contra, Got_co]):
             getattr(cls, name) is getattr(plain, name)
             for name in ("get_db_prep_value", "get_prep_value", "to_python")
         ) and (super().get_db_prep_save is plain.get_db_prep_save)
+        cls._reads_as_is = cls._writes_as_is and not hasattr(cls, "from_db_value")
+        for base in cls.__mro__:
+            if "give_at_once" in vars(base):
+                break
+            if vars(base).keys() & _LONG_WAY:
+                # The short way would pass by what a project has made of it.
+                cls.give_at_once = GivesIds.give_at_once  # type: ignore[method-assign]
+                break
 
     @property
     def collection_name(self) -> str:
@@ -97,6 +115,8 @@ class GivesIds(_Field[Set_contra, Got_co]):
             model: Any = cls
             model.save_base = give_first(self, model.save_base)
             model._save_table = insert_fresh(self, model._save_table)
+            if self.db_returning:
+                model._do_insert = insert_given(self, model._do_insert)
             make_room(self)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
@@ -119,9 +139,18 @@ class GivesIds(_Field[Set_contra, Got_co]):
             return value
         return super().get_db_prep_save(value, connection)
 
-    def is_plain(self, id: object) -> bool:
-        """Whether an id is as the database gives it, no other type's."""
-        return type(id) is self._plain_type
+    def not_given(
+        self, returning: Any, written: Any, objects: Iterable[models.Model]
+    ) -> Any:
+        """Return what an INSERT is to give back: not keys that it was given itself.
+
+        Django asks for all keys of an integer field, a row of the result for each.
+        """
+        if returning != [self] or self not in written or not self._reads_as_is:
+            return returning
+        keys = (getattr(each, self.attname) for each in objects)
+        # Another type's are to be as the database gives them.
+        return [] if all(type(key) is self._plain_type for key in keys) else returning
 
     def _written_to(self, instance: models.Model) -> str:
         refuse_sharded(type(instance))
@@ -157,6 +186,13 @@ class GivesIds(_Field[Set_contra, Got_co]):
     def refuse_lost(self, instance: models.Model) -> None:
         """Raise `HiLoError` for an update by an id that a rollback gave back."""
 
+    def give_at_once(self, instance: models.Model, using: str) -> bool:
+        """Give an id to an instance of one row where nothing else goes before its save.
+
+        Returns whether it was given: the short way of most new rows.
+        """
+        return False
+
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
@@ -189,7 +225,7 @@ class GivesIds(_Field[Set_contra, Got_co]):
         """Set an id that was given for a row on ``using``."""
         mark_fresh(instance, self, value, using)
         setattr(instance, self.attname, value)
-        if self.is_key:
+        if self.primary_key or self.is_key:
             instance._state.adding = True  # a copy, by Django's pk = None
 
     def give(

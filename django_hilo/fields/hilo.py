@@ -19,7 +19,9 @@ from django_hilo.freshness import (
     explicit_on,
     forget_all_fresh,
     fresh_on,
+    is_watched,
     known_value,
+    settle,
     without_value,
 )
 from django_hilo.identifiers import MAX_WIDTH, DocumentId
@@ -135,19 +137,22 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             asks and server_ids.asks_for_gapless(self._value(instance))
         ) or self.was_rolled_back(instance)
 
+    def give_at_once(self, instance: models.Model, using: str) -> bool:
+        value = getattr(instance, self.attname)
+        if (
+            (value is not None and value != "")
+            or not self.primary_key
+            or self.anchor is not None
+            or self.convention is not None
+            or self.server_ids
+        ):
+            return False
+        self.give_one(instance, self._next_id(using), using)
+        return True
+
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
-        if (
-            self.anchor is None
-            and self.convention is None
-            and not self.server_ids
-            and len(instances) == 1
-            and self.is_missing(instances[0])
-        ):
-            # The short way of most saves; nothing can fail before the number is taken.
-            self.give_one(instances[0], self._next_id(using), using)
-            return NOTHING
         self.assign_missing(instances, using)
         return self._inserting_gapless(instances, using) if self.server_ids else NOTHING
 
@@ -164,6 +169,10 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             yield
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = getattr(model_instance, self.attname)
+        # The short way of most rows; Django asks twice for each that is saved.
+        if type(value) is str and value[-1:].isalnum() and is_watched(model_instance):
+            return value
         value = super().pre_save(model_instance, add)
         if add and server_ids.is_request(value):
             server_ids.check_request(value, self)
@@ -271,14 +280,15 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Keep coming ranges over the numbers of explicit ids that were inserted."""
-        found = self._explicit(instances, using)
+        others = settle(instances, self, using)
+        found = self._explicit(others, using)
         if found:
             numbers = [document_id.number for document_id in found]
             floors.observe(resolve(self, using), numbers, using)
         if self.server_ids:
             untagged = [each.number for each in found if not each.node_tag]
             gapless_ids.keep_clear_of(self, untagged, using)
-        forget_all_fresh(instances, self)
+        forget_all_fresh(others, self)
 
     def _explicit(
         self, instances: Iterable[models.Model], using: str

@@ -19,6 +19,7 @@ from django_hilo.freshness import (
     is_from_default,
     known_value,
     leave_to_default,
+    settle,
     without_value,
 )
 from django_hilo.naming import collection_of_keys
@@ -154,6 +155,12 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
             return
         self.give(missing, numbers, using)
 
+    def give_at_once(self, instance: models.Model, using: str) -> bool:
+        if getattr(instance, self.attname) is not None or not self.primary_key:
+            return False
+        self.assign_missing([instance], using)
+        return True
+
     def _next_numbers(self, n: int, using: str) -> list[int]:
         if n == 1 and self.primary_key:
             # By its model, the way to whose numbers is remembered.
@@ -177,13 +184,14 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
 
     def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
         """Keep coming ranges over the explicit numbers that were inserted."""
-        found = self._explicit(instances, using)
+        others = settle(instances, self, using)
+        found = self._explicit(others, using)
         if found:
             try:
                 floors.observe(resolve(self, using), found, using)
             except TableMissing as error:
                 self._note_missing_tables(error)
-        forget_all_fresh(instances, self)
+        forget_all_fresh(others, self)
 
     def _note_missing_tables(self, error: TableMissing) -> None:
         """Go on by the column's default; the counter starts over its numbers later."""

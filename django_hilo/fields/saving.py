@@ -1,4 +1,4 @@
-"""What a field with ids adds to its model's ``save()``: two wrapped methods."""
+"""What a field with ids adds to its model's ``save()``: methods that it wraps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
-from django_hilo.freshness import forget_fresh, fresh_on, is_fresh, unwatch, watch
+from django_hilo.freshness import (
+    fresh_on,
+    is_fresh,
+    note_inserted,
+    unwatch,
+    watch,
+)
 from django_hilo.inheritance import pass_keys_up
 from django_hilo.sharding.placement import place
 
@@ -36,21 +42,13 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
         update_fields: Any = None,
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
-        is_key = field.is_key
-        gives = not (raw or force_update or update_fields)
         giving: Any = NOTHING
         if force_update or update_fields:
             field.refuse_lost(self)
-        if gives:
-            if self._meta.parents:
-                pass_keys_up(self, type(self))
-            new = self._state.adding or self.pk is None
-            if is_key or new or field.was_rolled_back(self):
-                giving = field.inserting([self], using)
-        if gives and self._state.adding and fresh_on(self, field) != using:
-            field.check_explicit([self], using)
+        elif not raw:
+            giving = _giving(field, self, using)
         with giving:
-            if is_key:
+            if field.is_key:
                 using = place(self, using)
             save_base(
                 self,
@@ -62,6 +60,21 @@ def give_first(field: GivesIds, save_base: Callable[..., None]) -> Any:
             )
 
     return wrapper
+
+
+def _giving(field: GivesIds, instance: models.Model, using: str) -> Any:
+    """Give an instance the ids that it needs, or say in what its row is inserted."""
+    if instance._meta.parents:
+        pass_keys_up(instance, type(instance))
+    elif field.give_at_once(instance, using):
+        return NOTHING
+    giving: Any = NOTHING
+    new = instance._state.adding or instance.pk is None
+    if field.is_key or new or field.was_rolled_back(instance):
+        giving = field.inserting([instance], using)
+    if instance._state.adding and fresh_on(instance, field) != using:
+        field.check_explicit([instance], using)
+    return giving
 
 
 def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
@@ -83,15 +96,16 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
         if (
             is_key
             and self._state.adding
-            and fresh_on(self, field) == using
             and not (raw or only_update)
+            and fresh_on(self, field) == using
         ):
             watch(self)
             try:
-                save_table(self, raw, cls, True, False, using, update_fields)
-            finally:
+                save_table(self, False, cls, True, False, using, None)
+            except BaseException:
                 unwatch(self)
-            forget_fresh(self, field)
+                raise
+            note_inserted(self, field)
             return False
         giving: Any = NOTHING
         if is_key:
@@ -124,5 +138,23 @@ def insert_fresh(field: GivesIds, save_table: Callable[..., bool]) -> Any:
             finally:
                 unwatch(self)
         return updated
+
+    return wrapper
+
+
+def insert_given(field: GivesIds, do_insert: Callable[..., Any]) -> Any:
+    """Wrap a model's ``_do_insert()``: a key that was given is not asked back."""
+
+    @wraps(do_insert)
+    def wrapper(
+        self: models.Model,
+        manager: Any,
+        using: str,
+        fields: Any,
+        returning_fields: Any,
+        raw: bool,
+    ) -> Any:
+        asked = field.not_given(returning_fields, fields, [self])
+        return do_insert(self, manager, using, fields, asked, raw)
 
     return wrapper
