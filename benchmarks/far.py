@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
         try:
             yield from reservations.durations(bench, FAR, FAR_TITLE)
             figures = saves.timed(
-                FAR, False, bench.scaled(30, 5), bench.seconds(20), bench.seed
+                FAR, False, bench.scaled(100, 5), bench.seconds(20), bench.seed
             )
             yield from saves.found(figures, f"{FAR_TITLE}, autocommit")
             yield from graph.compared(bench, FAR, FAR_TITLE)

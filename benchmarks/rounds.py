@@ -7,7 +7,8 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # What each candidate gave, a figure a round.
@@ -56,6 +57,20 @@ def interleaved(
             gc.collect()
             figures[name].append(candidates[name]())
     return figures
+
+
+@contextmanager
+def only_new_garbage() -> Iterator[None]:
+    """Let rounds of short turns not look through all that was there before them.
+
+    Not for turns that make many objects: they would be looked through too often.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def ratio(figures: Figures, of: str, to: str) -> Spread:

@@ -13,7 +13,15 @@ from benchmarks.bench import Bench
 from benchmarks.databases import TITLES, empty
 from benchmarks.reservations import counted
 from benchmarks.results import Finding, Peers, Result
-from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
+from benchmarks.rounds import (
+    Figures,
+    Spread,
+    interleaved,
+    only_new_garbage,
+    ratio,
+    seconds_of,
+    spreads,
+)
 from benchmarks.shop.models import (
     AutoOrder,
     NumberOrder,
@@ -23,7 +31,10 @@ from benchmarks.shop.models import (
     UuidOrder,
 )
 
-ROWS = 50
+# Rows of a turn, of one transaction and of one each. The fewer, the more rounds there
+# are, and the less the machine changes inside one.
+TOGETHER = 50
+ALONE = 10
 MODELS = {
     "HiLoField": Order,
     "HiLoBigAutoField": NumberOrder,
@@ -41,7 +52,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
         for in_atomic in (False, True):
             mode = "atomic()" if in_atomic else "autocommit"
             where = f"{TITLES[alias]}, {mode}"
-            rounds, seconds = bench.scaled(60, 9), bench.seconds(12)
+            rounds, seconds = bench.scaled(200, 9), bench.seconds(12)
             figures = timed(alias, in_atomic, rounds, seconds, bench.seed)
             yield from found(figures, where)
 
@@ -78,7 +89,8 @@ def timed(
     turns = {
         name: partial(_turn, model, alias, in_atomic) for name, model in models.items()
     }
-    figures = interleaved(turns, rounds, seconds, seed)
+    with only_new_garbage():
+        figures = interleaved(turns, rounds, seconds, seed)
     empty(alias, *models.values())
     return figures
 
@@ -99,23 +111,24 @@ def statements(alias: str) -> Result:
             counted() as reserved,
             CaptureQueriesContext(connections[alias]) as queries,
         ):
-            create(Order, alias)
-    return Result("create_statements", TITLES[alias], Spread.of([len(queries) / ROWS]))
+            create(Order, alias, TOGETHER)
+    each = len(queries) / TOGETHER
+    return Result("create_statements", TITLES[alias], Spread.of([each]))
 
 
-def create(model: Any, alias: str) -> None:
+def create(model: Any, alias: str, rows: int) -> None:
     """Create some rows, one by one."""
-    rows = model.objects.using(alias)
-    for number in range(ROWS):
-        rows.create(name="chai", quantity=number)
+    objects = model.objects.using(alias)
+    for number in range(rows):
+        objects.create(name="chai", quantity=number)
 
 
 def _turn(model: Any, alias: str, in_atomic: bool) -> float:
     if not in_atomic:
-        return seconds_of(lambda: create(model, alias)) / ROWS
+        return seconds_of(lambda: create(model, alias, ALONE)) / ALONE
 
     def create_together() -> None:
         with transaction.atomic(alias):
-            create(model, alias)
+            create(model, alias, TOGETHER)
 
-    return seconds_of(create_together) / ROWS
+    return seconds_of(create_together) / TOGETHER
