@@ -60,7 +60,7 @@ def explained(text: str) -> str:
 
 def test_a_clean_run_is_one(tmp_path):
     one = RANGE + (
-        "3 given orders/A 1-3\n4 open \n5 making 1.0.0\n"
+        "3 given orders/A 1-3\n4 open \n5 making Order 1.0.0\n"
         "6 born Order orders/4-A 1.0.0\n7 shut kept\n8 ended normally\n"
     )
     two = LATER + "4 given orders/A 9-16\n5 ended _exit\n"
@@ -332,7 +332,7 @@ def test_a_short_run_says_so(monkeypatch, options, is_short):
 
 
 CHOSEN = (
-    "1 choosing 5\n2 making 1.0.0\n3 open \n4 chosen plain-things/5-A 1.0.0\n"
+    "1 choosing 5\n2 making Plain 1.0.0\n3 open \n4 chosen plain-things/5-A 1.0.0\n"
     "5 shut kept\n"
 )
 
@@ -359,7 +359,7 @@ def test_who_chose_a_number_does_not_give_it(tmp_path):
     assert judge(tmp_path, held + CHOSEN, others, rows=rows) == []
 
 
-BORN = "3 open \n4 making 1.0.0\n5 born Order orders/1-A 1.0.0\n"
+BORN = "3 open \n4 making Order 1.0.0\n5 born Order orders/1-A 1.0.0\n"
 
 
 @pytest.mark.parametrize(
@@ -377,14 +377,14 @@ BORN = "3 open \n4 making 1.0.0\n5 born Order orders/1-A 1.0.0\n"
         ("6 shut unknown\n", [order(1, "1.0.0")], ""),
         ("6 shut unknown\n", [], ""),
         ("6 open \n", [order(1, "1.0.0")], "Rolled back, but in the table"),
-        ("6 making 1.0.1\n", [order(1, "1.0.0"), order(2, "1.0.1")], ""),
+        ("6 making Order 1.0.1\n", [order(1, "1.0.0"), order(2, "1.0.1")], ""),
         (
-            "6 making 1.0.1\n7 born Order orders/2-A 1.0.1\n8 shut unknown\n",
+            "6 making Order 1.0.1\n7 born Order orders/2-A 1.0.1\n8 shut unknown\n",
             [order(1, "1.0.0")],
             "Torn",
         ),
         (
-            "6 open \n7 making 1.0.1\n8 born Order orders/2-A 1.0.1\n"
+            "6 open \n7 making Order 1.0.1\n8 born Order orders/2-A 1.0.1\n"
             "9 shut undone\n10 shut kept\n",
             [order(1, "1.0.0"), order(2, "1.0.1")],
             "Rolled back, but in the table",
@@ -461,13 +461,62 @@ def test_rows_that_a_lost_connection_left_unnoted_have_their_numbers(
 ):
     names = " ".join(f"1.0.{number}" for number in range(made))
     one = (
-        f"0 making {names}\n1 open \n2 reserving orders/A 8\n"
+        f"0 making Order {names}\n1 open \n2 reserving orders/A 8\n"
         f"3 range orders/A 1 8 free\n4 shut {outcome}\n"
         "5 returning orders/A 8 2\n6 returned orders/A 8 2\n7 ended normally\n"
     )
     later = "8 reserving orders/A 8\n9 range orders/A 3 10 free\n"
     found = judge(tmp_path, explained(one), later, max=10)
     assert any("did not go back" in each for each in found) != is_right, found
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_right"),
+    [
+        ("3 making Order 1.0.0\n4 open \n5 shut unknown\n", True),
+        (
+            "3 making Order 1.0.0\n4 open \n5 shut unknown\n6 given orders/A 3-3\n",
+            True,
+        ),
+        ("", False),
+        ("0 making Order 1.0.0\n0 open \n0 shut unknown\n", False),
+        ("3 making Plain 1.0.0\n4 open \n5 shut unknown\n", False),
+        (
+            "3 making Order 1.0.0\n4 open \n5 shut unknown\n"
+            "6 error ReservationTimeout of OperationalError Locked\n",
+            False,
+        ),
+        (
+            "3 open \n4 making Order 1.0.0\n5 error ConcurrencyError Lost\n"
+            "6 shut undone\n",
+            False,
+        ),
+    ],
+    ids=[
+        *("one more", "and others were given", "none", "before the range"),
+        *("of another counter", "without a number", "nor in a transaction"),
+    ],
+)
+def test_rows_fail_one_after_the_other_and_in_other_threads(tmp_path, lost, is_right):
+    """The numbers that they have went to nobody else, and cannot go back."""
+    other = "3 making Order 1.1.0\n4 open \n5 shut unknown\n"
+    (tmp_path / "0001-1-2.log").write_text(other)
+    last = 3 if "given" in lost else 2
+    back = f"7 returning orders/A 8 {last}\n8 returned orders/A 8 {last}\n"
+    after = "9 making Order 1.0.9\n10 open \n11 shut unknown\n12 ended normally\n"
+    later = f"13 reserving orders/A 8\n14 range orders/A {last + 1} {last + 8} free\n"
+    one = explained(RANGE + lost + back + after)
+    found = judge(tmp_path, one, later, max=last + 8)
+    assert any("did not go back" in each for each in found) != is_right, found
+
+
+def test_a_row_that_is_in_the_table_excuses_no_other(tmp_path):
+    one = RANGE + "3 making Order 1.0.0\n4 open \n5 shut unknown\n"
+    back = "7 returning orders/A 8 2\n8 returned orders/A 8 2\n9 ended normally\n"
+    later = "10 reserving orders/A 8\n11 range orders/A 3 10 free\n"
+    rows = [order(1, "1.0.0")]
+    found = judge(tmp_path, explained(one + back), later, rows=rows, max=10)
+    assert any("orders/A: 2-2 did not go back" in each for each in found), found
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,8 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
             continue
         newest = max(mine, key=lambda reserved: reserved.at)
         newest.top = min(newest.top, back.last)
+        if back.is_certain and UNKNOWN not in outcomes:
+            newest.returned_at = back.at
         newest.may_be_returned |= not back.is_certain or UNKNOWN in outcomes
 
 

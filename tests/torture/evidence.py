@@ -12,7 +12,10 @@ from typing import NamedTuple
 from django_hilo.exceptions import ReservationTimeout
 from tests.stress.journal import Entry, read
 from tests.torture.counters import counter_of, number_of
+from tests.torture.errors import OF_HILO
 
+# Errors of rows that got no number.
+_WITHOUT_NUMBERS = {error.__name__ for error in OF_HILO}
 KEPT, UNDONE, UNKNOWN = "kept", "undone", "unknown"
 Row = tuple[str, str, str]  # model, id, name
 
@@ -75,6 +78,7 @@ class Reserved:
     # the database took it, the numbers over ``top`` may be those of another range.
     top: int = 0
     may_be_returned: bool = False
+    returned_at: float = math.inf
     # SQLite: it went back in a block that rolled back.
     is_return_undone: bool = False
     # SQLite: SQL rolled back to a savepoint that nobody can place.
@@ -156,6 +160,15 @@ class Chosen:
     process: Process
 
 
+class Unborn(NamedTuple):
+    """A row that has a number, and failed: its connection was lost, or the server."""
+
+    name: str
+    counter: str | None
+    made_at: int
+    shut_at: int
+
+
 @dataclass(eq=False)
 class Process:
     """What one process noted, in all its threads."""
@@ -172,9 +185,17 @@ class Process:
     floors: Counter[str] = field(default_factory=Counter)
     # Whether it could not give back what it held.
     is_cut_off: bool = False
-    # The most rows that a lost connection left unnoted at once, whether it was lost at
-    # the INSERT or at the commit; they have numbers.
-    unborn: int = 0
+    # Of all threads.
+    unborn: list[Unborn] = field(default_factory=list)
+
+    def unborn_of(self, reserved: Reserved) -> int:
+        """Return how many numbers of a range rows may have that failed."""
+        return sum(
+            row.counter == reserved.counter
+            and row.made_at <= reserved.returned_at
+            and row.shut_at >= reserved.asked_at
+            for row in self.unborn
+        )
 
 
 @dataclass
@@ -241,7 +262,10 @@ class _Reader:
         self._block: Block | None = None
         # When the thread asked for what is being read: after the line before.
         self._asked_at = 0
+        # The names of rows that are being made, their counter, and since when.
         self._made: list[str] = []
+        self._making: tuple[str | None, int] = (None, 0)
+        self._unborn: list[Unborn] = []
         # (counter, size, when) that is being reserved, and the tries before this one.
         self._reserving: tuple[str, int, int] | None = None
         self._returning: tuple[str, int, int] | None = None
@@ -258,6 +282,7 @@ class _Reader:
     def close(self) -> None:
         """Take what was under way at the end as a kill left it."""
         self._lose()
+        self._bury()
         self._evidence.may_exist.update(self._made)
         block = self._block
         while block is not None and block.outer is not None:
@@ -390,9 +415,14 @@ class _Reader:
 
     # Rows
 
-    def on_making(self, at: int, *names: str) -> None:
+    def on_making(self, at: int, model: str, *names: str) -> None:
         # In a transaction those that failed before, and were caught, are gone.
-        self._made = list(names)
+        self._made, self._making = list(names), (counter_of(model), at)
+
+    def _bury(self) -> None:
+        """Note rows that failed: no error has said that they got no numbers."""
+        self._process.unborn += self._unborn
+        self._unborn = []
 
     def on_born(self, at: int, model: str, id: str, name: str) -> None:
         counter = counter_of(model)
@@ -447,7 +477,8 @@ class _Reader:
             self._evidence.transactions.append(block)
             if outcome == UNKNOWN:
                 self._evidence.may_exist.update(self._made)
-            self._process.unborn = max(self._process.unborn, len(self._made))
+            self._bury()
+            self._unborn = [Unborn(name, *self._making, at) for name in self._made]
             self._made = []
 
     # The rest
@@ -455,6 +486,7 @@ class _Reader:
     def on_step(self, at: int, *kind: str) -> None:
         self._raising = None  # it went well, and the site has noted it
         self._lose()
+        self._bury()
         self._evidence.tried[" ".join(kind)] += 1
 
     def on_did(self, at: int, *kind: str) -> None:
@@ -481,6 +513,8 @@ class _Reader:
     def on_error(self, at: int, kind: str, *text: str) -> None:
         if kind == ReservationTimeout.__name__:
             self._raising = None  # locked: nothing was committed
+        if kind in _WITHOUT_NUMBERS:
+            self._made = self._unborn = []
         self._lose()
         self._evidence.errors[f"{kind}: {' '.join(text)}"[:70]] += 1
 

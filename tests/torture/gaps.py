@@ -1,8 +1,9 @@
 """What became of each number from 1 to Max: given, or a gap with a reason.
 
-Three reasons are wider than what happened. A killed process, and a connection lost at a
+Four reasons are wider than what happened. A killed process, and a connection lost at a
 commit, excuse as many numbers as were being reserved, on whatever part of the counter.
-A warning that unused numbers stay a gap excuses all that its process still held. What
+A warning that unused numbers stay a gap excuses all that its process still held. Rows
+that failed may have had numbers of any range that their process held then. What
 the site lent is not followed: its clients keep some ranges, and no journal says which.
 """
 
@@ -145,12 +146,14 @@ def _kept_back(
     for reserved in ranges:
         if reserved.void_block is not None or reserved.may_be_void:
             continue  # its numbers are those of others
-        first = canvas.find(_CODES["normally"], reserved.low, reserved.top + 1)
+        numbers = reserved.low, reserved.top + 1
+        first = canvas.find(_CODES["normally"], *numbers)
         if first < 0 or _end_of(reserved) != "normally":
             continue
         if _is_passed(canvas, reserved, ranges, evidence.raised):
             continue
-        if reserved.top - first < reserved.process.unborn:
+        kept = canvas.count(_CODES["normally"], *numbers)
+        if kept <= reserved.process.unborn_of(reserved):
             continue  # given to rows, and the rest went back
         ended = reserved.process.last
         # A range that holds a number which was chosen is dropped; a floor that is

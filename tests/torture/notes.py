@@ -10,7 +10,7 @@ A COUNTER is the key of a HiLoDocument, SPAN is ``low-high``.
 ``lent COUNTER HIGH`` a range that is the caller's to return;
 ``given COUNTER SPAN ...`` from this process's ranges, ``got COUNTER SPAN ...`` from
 the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
-``making NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
+``making MODEL NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
 ``choosing NUMBER`` then ``chosen ID NAME`` a row with an explicit id;
 ``collided own|chosen ID ...`` rows that the table refused;
 ``floor COUNTER NUMBER`` before it is written, ``floored COUNTER`` after;

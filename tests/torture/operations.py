@@ -55,7 +55,7 @@ class Operations:
         note("given", items(), *spans_of(next_numbers(Item, count)))
 
     def assign_ids(self, count: int, saves: bool) -> None:
-        orders = [Order(name=name) for name in self._made(count)]
+        orders = [Order(name=name) for name in self._made(Order, count)]
         Order.objects.assign_ids(orders)
         if not saves:
             give([order.pk for order in orders])
@@ -69,47 +69,47 @@ class Operations:
 
     def create(self) -> None:
         with self._rows():
-            bear(Order.objects.create(name=self._made(1)[0]))
+            bear(Order.objects.create(name=self._made(Order, 1)[0]))
 
     def save(self) -> None:
-        order = Order(name=self._made(1)[0])
+        order = Order(name=self._made(Order, 1)[0])
         with self._rows():
             order.save()
             bear(order)
 
     def bulk_create(self, count: int) -> None:
-        orders = [Order(name=name) for name in self._made(count)]
+        orders = [Order(name=name) for name in self._made(Order, count)]
         with self._rows():
             Order.objects.bulk_create(orders)
             bear(*orders)
 
     def get_or_create(self) -> None:
         with self._rows():
-            order, created = Order.objects.get_or_create(name=self._made(1)[0])
+            order, created = Order.objects.get_or_create(name=self._made(Order, 1)[0])
             assert created, f"{order.pk} has the name {order.name}"
             bear(order)
 
     def create_integer(self) -> None:
         with self._rows():
-            bear(Item.objects.create(name=self._made(1)[0]))
+            bear(Item.objects.create(name=self._made(Item, 1)[0]))
 
     def bulk_create_integer(self, count: int) -> None:
-        items = [Item(name=name) for name in self._made(count)]
+        items = [Item(name=name) for name in self._made(Item, count)]
         with self._rows():
             Item.objects.bulk_create(items)
             bear(*items)
 
     def create_plain(self) -> None:
-        self._insert_plain([Plain(name=self._made(1)[0])])
+        self._insert_plain([Plain(name=self._made(Plain, 1)[0])])
 
     def bulk_create_plain(self, count: int) -> None:
-        self._insert_plain([Plain(name=name) for name in self._made(count)])
+        self._insert_plain([Plain(name=name) for name in self._made(Plain, count)])
 
     def explicit(self, jump: int) -> None:
         number = next_number(Plain)
         note("given", PLAIN, f"{number}-{number}")
         note("choosing", number + jump)
-        row = Plain(id=f"plain-things/{number + jump}-A", name=self._made(1)[0])
+        row = Plain(id=f"plain-things/{number + jump}-A", name=self._made(Plain, 1)[0])
         self._insert_plain([row], chosen=True)
 
     def _insert_plain(self, rows: list[Plain], *, chosen: bool = False) -> None:
@@ -132,7 +132,7 @@ class Operations:
 
     def gapless(self) -> None:
         with self._rows():
-            bear(Letter.objects.create(name=self._made(1)[0]))
+            bear(Letter.objects.create(name=self._made(Letter, 1)[0]))
 
     # The memory, the connections
 
@@ -160,12 +160,12 @@ class Operations:
                 return
             give(ids)
 
-    def _made(self, count: int) -> list[str]:
+    def _made(self, model: type[models.Model], count: int) -> list[str]:
         """Return names of rows that are to be made."""
         first = self._names
         self._names += count
         names = [f"{self._start}.{first + place}" for place in range(count)]
-        note("making", *names)
+        note("making", model.__name__, *names)
         return names
 
     def _rows(self) -> AbstractContextManager[None]:

@@ -71,6 +71,7 @@ def _give_unnoted(evidence: Evidence, rows: Iterable[Row]) -> None:
         number = number_of(id)
         if counter and process and number not in chosen:
             evidence.given.append(_given(counter, number, process))
+            process.unborn = [row for row in process.unborn if row.name != name]
 
 
 def _given(counter: str, number: int, process: Process) -> Given:
