@@ -99,7 +99,9 @@ class Load:
             before = missed
             ended = [p.args for p in self._processes if p.poll() is not None]
             assert not ended, f"{ended} ended:\n{self._said()}"
-            assert time.monotonic() < give_up_at, self._last_lines(list(missed))
+            assert time.monotonic() < give_up_at, (
+                f"Not in {PATIENCE} s:\n{self._last_lines(list(missed))}"
+            )
             time.sleep(0.05)
 
     def end(self) -> None:
