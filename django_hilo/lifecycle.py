@@ -9,7 +9,8 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from django.core.signals import request_finished, request_started
+from django.core.signals import request_finished, request_started, setting_changed
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 
 from django_hilo import (
@@ -18,11 +19,18 @@ from django_hilo import (
     generator,
     pool,
     prefetching,
-    rebuilds,
     reservation,
 )
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
+
+# Ours, and those of Django that this package listens to: where nobody listens to a
+# signal, Django sends it without taking its lock.
+_SIGNALS = (
+    *(range_reserved, range_returned, counter_changed),
+    *(connection_created, pre_save, post_migrate),
+    *(request_started, request_finished, setting_changed),
+)
 
 _armed = False
 _joined: list[ModuleType] = []
@@ -34,9 +42,7 @@ def arm(sender: Any) -> None:
     pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
-    post_migrate.connect(
-        rebuilds.raise_defaults, sender, dispatch_uid="django_hilo.rebuilds"
-    )
+    post_migrate.connect(raise_defaults, sender, dispatch_uid="django_hilo.rebuilds")
     for signal in request_started, request_finished:
         signal.connect(connections.close_obsolete, dispatch_uid="django_hilo")
     _join_worker_pools()
@@ -66,8 +72,8 @@ def after_fork_in_child() -> None:
     pool.after_fork_in_child()
     connections.after_fork_in_child()
     prefetching.after_fork_in_child()
-    for signal in range_reserved, range_returned, counter_changed:
-        # A thread of the parent may have been sending: Django takes this lock for it.
+    for signal in _SIGNALS:
+        # A thread of the parent may have been sending.
         signal.lock = threading.Lock()
 
 
@@ -81,6 +87,14 @@ def forget_after_flush(using: str, **kwargs: Any) -> None:
         pool.current().forget(using)
 
 
+def raise_defaults(**kwargs: Any) -> None:
+    """Let the defaults of rebuilt tables go on over all ranges (post_migrate)."""
+    # A process that migrates nothing does without it.
+    from django_hilo import rebuilds
+
+    rebuilds.raise_defaults(**kwargs)
+
+
 def _join_worker_pools() -> None:
     """Hook in where children end without running ``atexit``."""
     util = sys.modules.get("multiprocessing.util")
@@ -88,7 +102,8 @@ def _join_worker_pools() -> None:
         _joined.append(util)
         util.register_after_fork(util, _finalize_child)
     celery_signals = sys.modules.get("celery.signals")
-    if celery_signals is not None:
+    if celery_signals is not None and celery_signals not in _joined:
+        _joined.append(celery_signals)
         celery_signals.worker_process_shutdown.connect(
             end_process, weak=False, dispatch_uid="django_hilo"
         )

@@ -45,6 +45,16 @@ def use_pymysql_without_mysqlclient() -> None:
         pymysql.install_as_MySQLdb()
 
 
+def _without_openssl() -> dict[str, Any]:
+    """Return options that keep PyMySQL from OpenSSL, whose locks no child inherits.
+
+    A child that is forked while another thread connects would wait for one for ever.
+    """
+    import MySQLdb
+
+    return {"ssl_disabled": True} if MySQLdb.__name__ == "pymysql" else {}
+
+
 def use_psycopg2_if_wanted() -> None:
     """Hide psycopg 3 from Django, which prefers it."""
     if os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2":
@@ -62,8 +72,10 @@ def settings_for(database: str, name: str) -> dict[str, Any]:
             "TEST": {"NAME": folder / f"test-{name}-{os.getpid()}.sqlite3"},
             "OPTIONS": PATIENT,
         }
+    options: dict[str, Any] = {}
     if database == "mariadb":
         use_pymysql_without_mysqlclient()
+        options = {"charset": "utf8mb4", **_without_openssl()}
     else:
         use_psycopg2_if_wanted()
     url = urlsplit(os.environ[URL_VARIABLES[database]])
@@ -75,7 +87,7 @@ def settings_for(database: str, name: str) -> dict[str, Any]:
         "HOST": url.hostname or "127.0.0.1",
         "PORT": str(url.port or ""),
         "TEST": {"NAME": f"test_{name}_{os.getpid()}"},
-        **({"OPTIONS": {"charset": "utf8mb4"}} if database == "mariadb" else {}),
+        "OPTIONS": options,
     }
 
 

@@ -110,9 +110,14 @@ print(len(set(first + mine + theirs)))
         assert python(code) == "83"
 
     def test_a_child_born_while_a_thread_holds_the_locks(self, python):
+        """Those of signals too: of ours, and of Django's that we listen to."""
         code = """
 import os, threading
+from contextlib import ExitStack
+from django.core.signals import request_finished, request_started, setting_changed
 from django.db import connections
+from django.db.backends.signals import connection_created
+from django.db.models.signals import post_migrate, pre_save
 from django_hilo import pool, connections as own
 from django_hilo.generator import next_number, resolve
 next_number(Order)
@@ -121,14 +126,22 @@ def receive(**kwargs): pass
 range_reserved.connect(receive)
 counter = pool.current().counter(resolve(Order).key)
 held, go_on = threading.Event(), threading.Event()
+signals = range_reserved, connection_created, pre_save, post_migrate
+signals += request_started, request_finished, setting_changed
 def hold():
-    with counter.lock, pool.current()._lock, range_reserved.lock:
+    with counter.lock, pool.current()._lock, ExitStack() as stack:
+        for signal in signals:
+            stack.enter_context(signal.lock)
         held.set(); go_on.wait()
 thread = threading.Thread(target=hold); thread.start(); held.wait()
 connections.close_all()
 child = os.fork()
 if child == 0:
-    os._exit(0 if next_number(Order) else 1)
+    for signal in request_started, request_finished, setting_changed, post_migrate:
+        signal.has_listeners(object())
+    Order.objects.create(pk=f"orders/{next_number(Order)}-A")
+    connections.close_all()
+    os._exit(0)
 print(os.waitpid(child, 0)[1])
 go_on.set(); thread.join()
 """
