@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPException
 from itertools import cycle, islice
 from pathlib import Path
 from urllib.error import HTTPError
@@ -63,9 +64,9 @@ class Server:
     def _first_answer(self) -> int:
         try:
             return self.fetch("without-database")["process"]
-        except OSError:
+        except (OSError, HTTPException, json.JSONDecodeError):
             assert self.process.poll() is None, self.log
-            return 0  # it is still starting
+            return 0  # it is still starting, or ends in the midst of its answer
 
     def fetch(self, path: str) -> dict:
         url = f"http://127.0.0.1:{self.port}/{path}"
