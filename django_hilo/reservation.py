@@ -152,6 +152,7 @@ def return_range(
     ticket: str,
     *,
     node_tag: str | None = None,
+    column: KeyColumn | None = None,
     using: str = DEFAULT_DB_ALIAS,
 ) -> int:
     """Give back the numbers over ``last`` of the newest range; return the new Max.
@@ -159,7 +160,8 @@ def return_range(
     ``last`` is the highest number that was used (``low - 1``: none), ``ticket`` that of
     the reservation. Raises `RangeNotReturned` unless the ticket is the counter's,
     ``low - 1 <= last <= high == Max``, and ``last`` is not under the floor: RavenDB's
-    rule, closed against replayed, late and forged returns.
+    rule, closed against replayed, late and forged returns. With a ``column`` its
+    default falls along, as it rose in `reserve_range`.
     """
 
     def is_newest(document: HiLoDocument) -> bool:
@@ -167,7 +169,7 @@ def return_range(
             ticket.encode(errors="replace"), document.ticket.encode()
         )
 
-    return _return(collection, high, last, 0, is_newest, node_tag, using)
+    return _return(collection, high, last, 0, is_newest, column, node_tag, using)
 
 
 def return_issued(
@@ -177,6 +179,7 @@ def return_issued(
     issuer: str,
     *,
     node_tag: str | None = None,
+    column: KeyColumn | None = None,
     using: str = DEFAULT_DB_ALIAS,
 ) -> int:
     """Give back as `return_range`, for clients whose protocol knows no ticket.
@@ -188,7 +191,7 @@ def return_issued(
     def is_newest(document: HiLoDocument) -> bool:
         return bool(issuer) and document.ticket.startswith(issuer)
 
-    return _return(collection, high, last, 1, is_newest, node_tag, using)
+    return _return(collection, high, last, 1, is_newest, column, node_tag, using)
 
 
 def _return(
@@ -197,6 +200,7 @@ def _return(
     last: int,
     least_used: int,
     is_newest: Callable[[HiLoDocument], bool],
+    column: KeyColumn | None,
     node_tag: str | None,
     using: str,
 ) -> int:
@@ -227,6 +231,8 @@ def _return(
                     "floor": document.floor,
                 }
             )
+        if column is not None:
+            column.release(using, high, last)
         return {"max": last, "size": last - document.low + 1}
 
     if not _exists(collection, node_tag, using):

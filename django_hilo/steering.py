@@ -228,14 +228,7 @@ def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
 
 def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
-    new = reservation.return_range(
-        target.collection,
-        high,
-        last,
-        ticket,
-        node_tag=target.node_tag,
-        using=target.using,
-    )
+    new = lending.take_back(target, high, last, ticket)
     _tell_target(target, Change.RETURNED, high, new, user)
     return new
 

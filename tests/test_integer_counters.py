@@ -12,8 +12,10 @@ from django.db import DataError, IntegrityError, connection, connections
 
 from django_hilo.checks.sources import check_sources
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
-from django_hilo.generator import next_number
+from django_hilo.generator import next_number, return_ranges
 from django_hilo.models import HiLoDocument
+from django_hilo.signals import range_returned
+from django_hilo.targets import resolve
 from tests.databases import CHOSEN
 from tests.numbers.models import Crate, Item, Note, Place, Tag
 
@@ -175,6 +177,24 @@ class TestRows:
         mine = keys_of_new(Item, 1)[0]
         assert insert_item_by_default() == mine + 32
         assert keys_of_new(Item, 40)[-1] > mine + 32
+
+    @pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
+    def test_a_return_lowers_the_default_with_max(self):
+        """Who reserves between the two would leave what went back a gap."""
+        first = keys_of_new(Item, 1)[0]
+        reserved = []
+
+        def reserve_at_once(collection, last, **kwargs):
+            reserved.extend(resolve(Item).source.reserve("default", 5))
+            assert last == first
+
+        range_returned.connect(reserve_at_once)
+        try:
+            assert return_ranges() == 1
+        finally:
+            range_returned.disconnect(reserve_at_once)
+        assert [each.range.low for each in reserved] == [first + 1]
+        assert insert_item_by_default() == first + 6
 
     @pytest.mark.skipif(CHOSEN != "mariadb", reason="SQLite has one home.")
     def test_a_home_elsewhere(self, settings, new_process):

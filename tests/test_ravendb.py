@@ -16,6 +16,8 @@ from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb.databases import server_tag_of
 from django_hilo.targets import Target
+from tests.databases import CHOSEN
+from tests.numbers.models import Item
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -286,6 +288,12 @@ class TestReturn:
         raven.numbers()
         raven.give_back(32, 10)
         assert next_number(Order) == 11
+
+    @pytest.mark.skipif(CHOSEN == "postgres", reason="Sequences take nothing back.")
+    def test_of_integer_keys(self, raven):
+        lent = raven.numbers("numbers_item")
+        assert raven.give_back(lent[-1], lent[9], "numbers_item") == 204
+        assert Item.objects.create().pk == lent[9] + 1
 
     def test_in_another_database(self, raven):
         raven.numbers(database="second")

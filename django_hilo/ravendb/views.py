@@ -7,7 +7,7 @@ import logging
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
-from django_hilo import lending, reservation
+from django_hilo import lending
 from django_hilo.conf import settings
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import id_start
@@ -54,14 +54,7 @@ def return_range(request: HttpRequest, database: str) -> HttpResponse:
     returned = ReturnedRange.read(request.GET)
     target = target_of(returned.tag, database)
     try:
-        reservation.return_issued(
-            target.collection,
-            returned.end,
-            returned.last,
-            ISSUER,
-            node_tag=target.node_tag,
-            using=target.using,
-        )
+        lending.take_back_issued(target, returned.end, returned.last, ISSUER)
     except RangeNotReturned as refused:
         logger.debug("A client of RavenDB's keeps a gap: %s", refused)
     return HttpResponse(status=204)

@@ -45,13 +45,6 @@ class ColumnCounter(OwnCounter):
     def looks_at_rows(self, using: str) -> bool:
         return self.shared_column(using) is not None
 
-    def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
-        returned = super().give_back(using, reserved, last)
-        column = self.shared_column(using)
-        if returned and column is not None:
-            column.release(using, reserved.range.high, last)
-        return returned
-
     def raise_default(self, using: str) -> None:
         """Let the default of the column go on over all ranges that were reserved."""
         column, number = self.shared_column(using), self.read_max(using)

@@ -71,6 +71,7 @@ class OwnCounter(Source):
                 last,
                 reserved.ticket,
                 node_tag=reserved.node_tag,
+                column=self.shared_column(using),
                 using=using,
             )
         except RangeNotReturned as error:
