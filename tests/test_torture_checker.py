@@ -174,6 +174,18 @@ def test_raising_by_hand_and_choosing_an_id_explain_gaps(tmp_path):
     assert any("orders/A: 8 numbers are in no journal" in each for each in found)
 
 
+@pytest.mark.parametrize(("outcome", "is_right"), [("undone", True), ("kept", False)])
+def test_a_chosen_id_jumps_over_what_rolled_back(tmp_path, outcome, is_right):
+    """1 to 8 go back, as 9 to 12 did; no walk down from 16 may end at those."""
+    back = "1 range plain-things/A 1 8 free\n2 returning plain-things/A 8 0\n"
+    above = f"3 open \n4 range plain-things/A 9 12 bound\n5 shut {outcome}\n"
+    floor = "7 floor plain-things/A 16\n8 floored plain-things/A\n"
+    one = back + above + "6 returned \n" + floor + "9 ended _exit\n"
+    found = judge(tmp_path, RANGE + one, LATER + "9 ended _exit\n", servers=False)
+    lost = "plain-things/A: 8 numbers are in no journal"
+    assert any(lost in each for each in found) != is_right, found
+
+
 @pytest.mark.parametrize(
     ("after", "is_right"),
     [

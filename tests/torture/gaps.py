@@ -57,13 +57,11 @@ def account(
     """Paint the numbers of each counter and count; return what is wrong."""
     failures = []
     for counter, highest in sorted(stored.max.items()):
-        canvas = _paint(counter, highest, evidence, standing.get(counter, []))
-        _paint_crossed(canvas, counter, evidence)
         # A process keeps over a number that was chosen in vain, too.
         floors = evidence.floors[counter] + (
             evidence.choosing if counter == PLAIN else []
         )
-        _paint_floors(canvas, counter, floors)
+        canvas = _paint(counter, highest, evidence, floors, standing.get(counter, []))
         failures += _kept_back(canvas, counter, evidence, floors)
         counts = Counter(canvas[1:])
         figures: dict[str, Any] = {"Max": highest}
@@ -87,7 +85,11 @@ def _texts() -> dict[int, str]:
 
 
 def _paint(
-    counter: str, highest: int, evidence: Evidence, parts: list[Part]
+    counter: str,
+    highest: int,
+    evidence: Evidence,
+    floors: list[Floor],
+    parts: list[Part],
 ) -> bytearray:
     canvas = bytearray(highest + 1)
 
@@ -96,23 +98,30 @@ def _paint(
         if low <= high:
             canvas[low : high + 1] = bytes([code]) * (high - low + 1)
 
+    def fill(low: int, high: int, code: int) -> None:
+        numbers = slice(low, high + 1)
+        canvas[numbers] = canvas[numbers].translate(bytes([code, *range(1, 256)]))
+
     for raised in evidence.raised:
         if raised.counter == counter:
             paint(raised.old + 1, raised.new, _RAISED)
     ranges = [each for each in evidence.reserved if each.counter == counter]
     for reserved in ranges:
-        if reserved.void_block is not None or reserved.may_be_void:
-            paint(reserved.low, reserved.high, _CODES["rolled back"])
-    for reserved in ranges:
-        if reserved.may_be_returned:
-            paint(reserved.top + 1, reserved.high, _CODES["returned"])
-    for reserved in ranges:
         if reserved.void_block is None and not reserved.may_be_void:
             paint(reserved.low, reserved.top, _CODES[_end_of(reserved)])
+    # A floor jumps over what nobody holds: also over what rolled back or went back.
+    _paint_floors(canvas, counter, floors)
+    for reserved in ranges:
+        if reserved.may_be_returned:
+            fill(reserved.top + 1, reserved.high, _CODES["returned"])
+    for reserved in ranges:
+        if reserved.void_block is not None or reserved.may_be_void:
+            fill(reserved.low, reserved.high, _CODES["rolled back"])
     for part in parts:
         block = part.given.block
         undone = block is not None and "undone" in block.outcomes()
         paint(part.low, part.high, _UNDONE if undone else _GIVEN)
+    _paint_crossed(canvas, counter, evidence)
     return canvas
 
 
