@@ -44,6 +44,7 @@ def reserve(
     needed: int = 1,
     above: int = 0,
     issuer: str = "",
+    column: KeyColumn | None = None,
     using: str = DEFAULT_DB_ALIAS,
 ) -> Reservation:
     """Reserve the next ``size`` numbers of a collection on the database ``using``.
@@ -52,6 +53,8 @@ def reserve(
     is the highest number that the caller knows: the range starts over it, even where
     Max fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
     ``size``, but not than ``needed``. ``issuer`` marks the ticket, for `return_issued`.
+    With a ``column`` the range starts over all keys that it has, and its default goes
+    on over the range: SQLite's, which has both in one file.
 
     The range is committed when this returns, with one exception: inside a transaction
     on SQLite, and in a TestCase, it holds only if that transaction commits.
@@ -67,6 +70,7 @@ def reserve(
             needed=needed,
             above=above,
             issuer=issuer,
+            column=column,
             using=using,
         ),
         using,
@@ -84,11 +88,7 @@ def reserve_range(
     column: KeyColumn | None = None,
     using: str,
 ) -> Reservation:
-    """Reserve as `reserve`, for a caller that announces the range when it holds it.
-
-    With a ``column`` the range starts over all keys that it has, and its default goes
-    on over the range: SQLite's, which has both in one file.
-    """
+    """Reserve as `reserve`, for a caller that announces the range when it holds it."""
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
     collection, node_tag = _checked(collection, node_tag, using)
@@ -160,8 +160,8 @@ def return_range(
     ``last`` is the highest number that was used (``low - 1``: none), ``ticket`` that of
     the reservation. Raises `RangeNotReturned` unless the ticket is the counter's,
     ``low - 1 <= last <= high == Max``, and ``last`` is not under the floor: RavenDB's
-    rule, closed against replayed, late and forged returns. With a ``column`` its
-    default falls along, as it rose in `reserve_range`.
+    rule, closed against replayed, late and forged returns. The default of a ``column``
+    falls along, as it rose in `reserve`.
     """
 
     def is_newest(document: HiLoDocument) -> bool:

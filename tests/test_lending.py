@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
+from django_hilo.columns import KeyColumn
 from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
 from django_hilo.gapless import seed_gapless_number
-from django_hilo.lending import known_gapless_target, known_target, lend
+from django_hilo.lending import known_gapless_target, known_target, lend, take_back
 from django_hilo.models import HiLoDocument
+from django_hilo.ranges import Range
 from django_hilo.reservation import reserve, return_issued, return_range
+from django_hilo.sources.own import OwnCounter
+from django_hilo.targets import resolve
+from tests.databases import CHOSEN
+from tests.numbers.models import Item
 from tests.records.models import Order
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -32,6 +39,31 @@ class TestKnownTarget:
         with pytest.raises(InvalidDocumentId):
             known_target("7up")
         assert not HiLoDocument.objects.exists()
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
+def test_what_goes_back_while_another_asks_is_lent_again(monkeypatch):
+    target = resolve(Item)
+    first = lend(target, 32)
+    reserve_one = OwnCounter.reserve_one
+
+    def return_first(*args, **kwargs):
+        assert take_back(target, first.range.high, 5, first.ticket) == 5
+        return reserve_one(*args, **kwargs)
+
+    monkeypatch.setattr(OwnCounter, "reserve_one", return_first)
+    assert lend(target, 10).range == Range(6, 15)
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
+def test_a_range_of_keys_may_be_reserved_by_hand():
+    column = KeyColumn("numbers_item", "id")
+    mine = reserve("numbers_item", 5, node_tag="", column=column)
+    theirs = Item.objects.create().pk
+    assert theirs == mine.range.high + 1
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'numbers_item'")
+        assert cursor.fetchone() == (theirs + 31,)
 
 
 class TestKnownGaplessTarget:
