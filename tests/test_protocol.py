@@ -483,7 +483,7 @@ def test_the_code_follows_the_model(protocol, reached):
 
 def ravendbs_return(*arguments: Any) -> int:
     """RavenDB's rule in place of ours: no lower bound, no ticket."""
-    collection, high, last, _least_used, _is_newest, _node_tag, using = arguments
+    collection, high, last, *_, using = arguments
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         if high != document.max or last > document.max:
@@ -496,7 +496,7 @@ def ravendbs_return(*arguments: Any) -> int:
 
 def without_bound(*arguments: Any) -> int:
     """Our rule without its lower bound."""
-    collection, high, last, _least_used, is_newest, _node_tag, using = arguments
+    collection, high, last, _least_used, is_newest, *_, using = arguments
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         if high != document.max or last > high or not is_newest(document):
