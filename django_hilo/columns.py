@@ -8,7 +8,10 @@ from django.db import connections
 
 
 class KeyColumn(NamedTuple):
-    """The column of an integer key, by the names of its table and its own."""
+    """The column of an integer key, by the names of its table and its own.
+
+    `django_hilo.reservation` takes it for ranges of keys on SQLite.
+    """
 
     table: str
     column: str
