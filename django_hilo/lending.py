@@ -115,14 +115,11 @@ def lend(
     # Looked up, not made: programs may name any number of collections.
     held = pool.current()
     seen = held.counter(resolved.key).seen if held.has_drawn_from(resolved.key) else 0
-    # Where each range is kept over them anyway, what was read before may be gone.
-    is_kept_over_rows = source.looks_at_rows(resolved.using)
-    rows = 0 if is_kept_over_rows else source.row_floor(resolved.using)
     lent = source.reserve_one(
         resolved.using,
         size,
         needed=size if needed is None else needed,
-        above=max(above, seen, rows),
+        above=max(above, seen, source.above_rows(resolved.using)),
         issuer=issuer,
     )
     return reservation.announce(lent, resolved.using)

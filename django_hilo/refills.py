@@ -109,8 +109,8 @@ def reserve(
     """Reserve ranges of a target's counter, over all numbers that are known."""
     source, above = target.source, counter.seen
     is_first = counter.source is None or source.is_bound(target.using)
-    if is_first and not source.looks_at_rows(target.using):
-        above = max(above, source.row_floor(target.using))
+    if is_first:
+        above = max(above, source.above_rows(target.using))
     reserved = source.reserve(target.using, size, needed=needed, above=above)
     counter.source = source
     return source.named(reserved, target.collection)

@@ -75,9 +75,13 @@ class Source(ABC):
         """
         return 0
 
-    def looks_at_rows(self, using: str) -> bool:
-        """Whether each range is kept over `row_floor` anyway, under the lock."""
-        return False
+    def above_rows(self, using: str) -> int:
+        """Return what a reservation must be told to start over of `row_floor`.
+
+        0 where it looks at the rows by itself, under the lock: what was read before may
+        have gone back since.
+        """
+        return self.row_floor(using)
 
     @abstractmethod
     def raise_floor(self, using: str, number: int) -> None:

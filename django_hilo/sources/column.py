@@ -42,8 +42,8 @@ class ColumnCounter(OwnCounter):
     def row_floor(self, using: str) -> int:
         return self.column.highest(self.rows_on)
 
-    def looks_at_rows(self, using: str) -> bool:
-        return self.shared_column(using) is not None
+    def above_rows(self, using: str) -> int:
+        return self.row_floor(using) if self.shared_column(using) is None else 0
 
     def raise_default(self, using: str) -> None:
         """Let the default of the column go on over all ranges that were reserved."""
