@@ -3,17 +3,23 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# The pair of Django and Python that `make corner` runs, in .ci/run.
+CORNER := 6.1:3.13
 # Which of the tested pairs `make matrix` runs: Django:Python.
 MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13
 # On which databases `make matrix` and `make test` run them; empty: on all.
 DATABASES :=
-# Which tests; empty: all.
+# Which tests; empty: all. `ONLY=servers`: those with this marker, which depend on the database.
 TESTS :=
+ONLY :=
 # The slow files are not left for the end. What hangs ends, and tells where it was: later
-# than the waits of tests/patience.py and a second try.
+# than the waits of tests/support/patience.py.
 AT_ONCE := -n auto --dist loadfile --no-loadscope-reorder --timeout 1200
-# Seconds of `make stress`, a database; empty: the full length.
+# Seconds of `make torture`, a database; empty: the full length.
 SECONDS_EACH :=
+# Of `make torture`: what it does, and what is broken so that it must find it (--help).
+SEED :=
+SABOTAGE :=
 # Seconds under load of each part of `make cluster`; empty: enough for a first look.
 HILO_CLUSTER_SECONDS :=
 # Which measurements `make bench` takes; empty: all.
@@ -33,44 +39,51 @@ demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with 
 
 .PHONY: test
 test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
-	tests/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE)
-	DATABASES=postgres+mariadb tests/on_each_database.sh $(BIN)/python -m pytest -q tests/test_shard*.py
+	DATABASES="$(DATABASES)" tests/project/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE) $(if $(ONLY),-m $(ONLY)) $(TESTS)
 
-.PHONY: stress
-stress: $(VENV)/test ## Let processes and threads compete for ids, kill some (SECONDS_EACH=30 for less).
-	tests/on_each_database.sh $(BIN)/python -m tests.stress $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+.PHONY: drivers
+drivers: $(VENV)/compiled $(VENV)/test ## Run what depends on a server with psycopg 2 and with PyMySQL.
+	HILO_TEST_POSTGRES_DRIVER=psycopg2 DATABASES=postgres $(ON_SERVERS)
+	HILO_TEST_MYSQL_DRIVER=pymysql DATABASES=mariadb $(ON_SERVERS)
+
+ON_SERVERS = tests/project/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE) -m servers $(TESTS)
 
 .PHONY: move
 move: $(VENV)/test ## Move three tables of 200,000 rows each to HiLo ids, and back.
-	HILO_TEST_MOVING_ROWS=200000 tests/on_each_database.sh $(BIN)/python -m pytest -q -s tests/test_moving_large.py
+	HILO_TEST_MOVING_ROWS=200000 tests/project/on_each_database.sh $(BIN)/python -m pytest -q -s tests/long/moves/test_many_rows.py
+
+.PHONY: processes
+processes: $(VENV)/test ## Let processes write, adopt tables and raise counters beside each other.
+	tests/project/on_each_database.sh $(BIN)/python -m pytest -q tests/long/processes
 
 .PHONY: torture
 torture: $(VENV)/test ## Do anything to ids at random, and to servers of its own (SECONDS_EACH=60 for less).
-	tests/on_each_database.sh $(BIN)/python -m tests.torture $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full)
+	tests/project/on_each_database.sh $(BIN)/python -m tests.long.torture $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH),--full) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(SABOTAGE),--sabotage $(SABOTAGE))
 
 .PHONY: protocol
 protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every order of its steps.
-	$(BIN)/python -m pytest -q tests/protocol
+	$(BIN)/python -m pytest -q tests/long/protocol
 
 .PHONY: cluster
 cluster: $(VENV)/cluster ## Break nodes of a Galera cluster, pairs of PostgreSQL and MariaDB, while ids are given.
-	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/cluster
+	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/long/cluster
 
 .PHONY: hosting
 hosting: $(VENV)/hosting ## Serve ids from gunicorn, uWSGI, uvicorn, Celery ... and through poolers.
-	DATABASES=postgres tests/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist worksteal tests/hosting
-	DATABASES="sqlite mariadb" tests/on_each_database.sh $(BIN)/python -m pytest -q -m everywhere tests/hosting
+	DATABASES=postgres tests/project/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist worksteal tests/long/hosting
+	DATABASES="sqlite mariadb" tests/project/on_each_database.sh $(BIN)/python -m pytest -q -m everywhere tests/long/hosting
 
 .PHONY: fellows
 fellows: $(VENV)/fellows ## Use other packages with HiLo keys: wagtail, guardian, import-export ...
-	tests/on_each_database.sh $(BIN)/python -m pytest -q --ds=tests.fellows.settings tests/fellows
+	tests/project/on_each_database.sh $(BIN)/python -m pytest -q --ds=tests.long.fellows.settings tests/long/fellows
 
 .PHONY: browser
 browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
-	  $(BIN)/python -m pytest -q --ds=tests.browser.settings tests/browser --ignore=tests/browser/with_unfold
+	  $(BIN)/python -m pytest -q --ds=tests.long.browser.settings tests/long/browser --ignore=tests/long/browser/with_unfold
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
-	  $(BIN)/python -m pytest -q --ds=tests.browser.with_unfold.settings tests/browser/with_unfold
+	  $(BIN)/python -m pytest -q --ds=tests.long.browser.with_unfold.settings tests/long/browser/with_unfold
 
 .PHONY: docs
 docs: $(VENV)/docs build/mermaid.min.js ## Build the documentation into build/docs; a warning is an error (needs npm).
@@ -84,11 +97,11 @@ build/mermaid.min.js:
 	mv $@.part $@
 
 .PHONY: interop
-interop: $(VENV)/interop tests/interop/node_modules ## Let RavenDB's clients, Hibernate and Doctrine draw ids beside Django; fuzz the REST API.
-	tests/on_each_database.sh $(BIN)/python -m pytest -q tests/interop
+interop: $(VENV)/interop tests/long/interop/node_modules ## Let RavenDB's clients, Hibernate and Doctrine draw ids beside Django; fuzz the REST API.
+	tests/project/on_each_database.sh $(BIN)/python -m pytest -q tests/long/interop
 
-tests/interop/node_modules: tests/interop/package.json
-	npm install --prefix tests/interop --silent --no-package-lock --no-audit --no-fund --ignore-scripts
+tests/long/interop/node_modules: tests/long/interop/package.json
+	npm install --prefix tests/long/interop --silent --no-package-lock --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 .PHONY: bench
@@ -100,10 +113,20 @@ bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/expla
 .PHONY: bench-guard
 bench-guard: $(VENV)/bench ## Fail where counts or sizes are over their floors, or times far over.
 	$(BIN)/python -m benchmarks.guard
+	$(BIN)/python -m pytest -q tests/long/times
 
 .PHONY: matrix
 matrix: ## Run the tests on each supported pair of Django and Python.
-	DATABASES="$(DATABASES)" TESTS="$(TESTS)" AT_ONCE="$(AT_ONCE)" tests/matrix.sh $(MATRIX)
+	DATABASES="$(DATABASES)" TESTS="$(TESTS)" ONLY="$(ONLY)" AT_ONCE="$(AT_ONCE)" tests/project/matrix.sh $(MATRIX)
+
+# What depends on the database, which is most of what Django's versions do differently.
+.PHONY: corner
+corner: ## Run what depends on the database on SQLite, on another Django and Python.
+	DATABASES=sqlite ONLY=servers AT_ONCE="$(AT_ONCE)" tests/project/matrix.sh $(CORNER)
+
+.PHONY: corner-installed
+corner-installed:
+	INSTALL_ONLY=1 tests/project/matrix.sh $(CORNER)
 
 .PHONY: lint
 lint: $(VENV)/lint ## Check style, spelling, layers, types and migrations.
@@ -125,7 +148,7 @@ messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to tran
 
 .PHONY: audit
 audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
-	$(BIN)/python -m tests.audit
+	$(BIN)/python -m tests.project.audit
 
 .PHONY: coverage
 coverage: $(VENV)/test ## Run `make test` with branch coverage; all servers must be there.
@@ -140,19 +163,23 @@ package: $(VENV)/package ## Build wheel and sdist, and check what is in them.
 	rm -rf dist
 	$(BIN)/python -m build -q
 	$(BIN)/twine check --strict dist/*
-	tests/check_package.sh $(BIN)/python
+	tests/project/check_package.sh $(BIN)/python
+
+.PHONY: nightly
+nightly: ## Run everything long, with a summary: hours. Before a release, or when you change what a suite covers.
+	.ci/nightly
 
 .PHONY: release-check
 release-check: HILO_CLUSTER_SECONDS := 600
 release-check: export HILO_TEST_PROTOCOL := full
-release-check: test lint docs audit coverage package matrix move stress torture protocol cluster hosting fellows browser interop bench ## Run everything at full length.
+release-check: test lint docs audit coverage package matrix move processes torture protocol cluster hosting fellows browser interop bench ## Run everything at full length.
 
 .PHONY: clean
 clean: ## Remove what the other targets made.
-	rm -rf .venv .venv-* build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache example.sqlite3* tests/interop/node_modules
+	rm -rf .venv .venv-* build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache example.sqlite3* tests/long/interop/node_modules
 
 $(BIN)/python:
-	@python=$$(tests/find_python.sh) && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); \
+	@python=$$(tests/project/find_python.sh) && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "$$python cannot make a virtual environment. Debian: apt install python3-venv" >&2; exit 1; }; }
 
 # One stamp a requirements file: installed again when it, or one it includes, changes.

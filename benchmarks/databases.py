@@ -21,7 +21,7 @@ from django.core.management.color import no_style
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from tests.databases import URL_VARIABLES, settings_for
+from tests.support.databases import URL_VARIABLES, settings_for
 
 SQLITE = "default"
 POSTGRES = "postgres"

@@ -25,7 +25,7 @@ from django.db import connections, migrations, models
 from django.db.migrations.state import ProjectState
 from django.db.models import F
 
-from tests.databases import URL_VARIABLES, settings_for
+from tests.support.databases import URL_VARIABLES, settings_for
 
 DIGITS = 6
 ANCHORS = 250_000

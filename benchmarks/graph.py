@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from benchmarks.bench import Bench
 from benchmarks.databases import POSTGRES, TITLES, empty
@@ -24,7 +24,6 @@ from benchmarks.shop.models import (
     UuidLine,
     UuidOrder,
 )
-from django_hilo.pipelines import ROWS, pipelined
 
 ORDERS = 10_000
 LINES = 5
@@ -38,9 +37,6 @@ PAIRS = {
 }
 # The ids of these come from the database, while it inserts.
 LATE = {"BigAutoField"}
-# What a HiLoManager does: statements do not wait for those before them.
-AHEAD = "UUIDField, uuid4, in a pipeline by hand"
-AT_ONCE = "HiLoField, one statement each"
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -58,8 +54,6 @@ def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
         name: partial(_turn, *models, name in LATE, using, orders)
         for name, models in PAIRS.items()
     }
-    turns[AHEAD] = partial(_turn_ahead, UuidOrder, UuidLine, using, orders)
-    turns[AT_ONCE] = partial(_turn, Order, Line, False, using, orders, orders * LINES)
     figures = interleaved(turns, bench.scaled(9, 5), bench.seconds(120), bench.seed)
     candidates = spreads(
         {name: [value * 1e3 for value in given] for name, given in figures.items()}
@@ -71,32 +65,12 @@ def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
     yield Peers(f"{orders:,} orders of {LINES} lines, {where}", "ms", candidates)
 
 
-def _turn(
-    order: Any,
-    line: Any,
-    is_late: bool,
-    using: str,
-    orders: int,
-    batch: int | None = None,
-) -> float:
+def _turn(order: Any, line: Any, is_late: bool, using: str, orders: int) -> float:
     empty(using, order, line)
-    return seconds_of(partial(_insert, order, line, is_late, using, orders, batch))
+    return seconds_of(partial(_insert, order, line, is_late, using, orders))
 
 
-def _turn_ahead(order: Any, line: Any, using: str, orders: int) -> float:
-    empty(using, order, line)
-
-    def insert() -> None:
-        with pipelined(connections[using]) as pipeline:
-            _insert(order, line, False, using, orders, ROWS)
-            pipeline.sync()
-
-    return seconds_of(insert)
-
-
-def _insert(
-    order: Any, line: Any, is_late: bool, using: str, count: int, batch: int | None
-) -> None:
+def _insert(order: Any, line: Any, is_late: bool, using: str, count: int) -> None:
     orders = [order(name="chai", quantity=n) for n in range(count)]
     with transaction.atomic(using):
         if is_late:
@@ -107,8 +81,8 @@ def _insert(
         if not is_late:
             _give_ids(line, lines, using)
         if not is_late:
-            order.objects.using(using).bulk_create(orders, batch)
-        line.objects.using(using).bulk_create(lines, batch)
+            order.objects.using(using).bulk_create(orders)
+        line.objects.using(using).bulk_create(lines)
 
 
 def _give_ids(model: Any, objects: list[Any], using: str) -> None:

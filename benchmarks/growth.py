@@ -13,8 +13,8 @@ from benchmarks.memory import LONGEST, in_process, ranges_of
 from benchmarks.processes import rush
 from benchmarks.results import Curve, Finding, Skipped
 from benchmarks.rounds import percentile, seconds_of
+from django_hilo.counters import reserve
 from django_hilo.generator import iter_ids, next_id
-from django_hilo.reservation import reserve
 
 PROCESSES = (1, 2, 4, 8, 16, 32, 64)
 COLLECTIONS = (1, 10, 100, 1000, 10_000)

@@ -4,7 +4,7 @@
 
 Counts and sizes must reach their floors. Ratios of times must reach 60 % of theirs, in
 one of three tries. A start has no ratio but milliseconds, which tell of the machine:
-tests/test_startup.py counts what it reads.
+tests/project/test_startup.py counts what it reads.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from benchmarks.databases import MARIADB, SQLITE, TITLES
 from benchmarks.results import Finding, Peers, Result
 from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
 from benchmarks.statements import BULK
+from django_hilo.counters import reserve
 from django_hilo.generator import iter_ids, next_ids
-from django_hilo.reservation import reserve
 from django_hilo.signals import range_reserved
 
 MILLION = 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tests.databases import settings_for, take_names_from_environment
+from tests.support.databases import settings_for, take_names_from_environment
 
 DATABASE = "postgres" if "HILO_TEST_POSTGRES" in os.environ else "sqlite"
 DATABASES = {
@@ -20,7 +20,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "rest_framework.authtoken",
     "django_hilo",
-    "tests.records",
+    "tests.apps.records",
 ]
 # Tells the length of answers, without which no connection is kept open.
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]

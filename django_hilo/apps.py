@@ -10,9 +10,11 @@ class DjangoHiloConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django_hilo import checks, converters, lifecycle, lookups
+        from django_hilo import checks, converters
+        from django_hilo._operations import process
+        from django_hilo.fields import lookups
 
         checks.register()
         converters.register()
         lookups.register()
-        lifecycle.arm(self)
+        process.arm(self)

@@ -10,11 +10,12 @@ from django.core.exceptions import FieldDoesNotExist
 from django.urls import register_converter
 from django.urls.converters import get_converters
 
-from django_hilo.anchors import anchor_field
+from django_hilo._allocation.target import AnyTarget, CounterField, field_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.fields import GaplessIdField
-from django_hilo.fields.base import IdField
+from django_hilo.fields.anchors import anchor_field
+from django_hilo.fields.text import IdField
 from django_hilo.identifiers import (
     DocumentId,
     check_collection,
@@ -23,7 +24,6 @@ from django_hilo.identifiers import (
     shown,
 )
 from django_hilo.patterns import ID_PATTERN, PARTS, TAGGED_PARTS, pattern_of
-from django_hilo.targets import AnyTarget, CounterField, field_of
 
 NAME = "hilo"
 

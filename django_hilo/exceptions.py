@@ -17,6 +17,10 @@ class ConcurrencyError(HiLoError):
     """A reservation kept failing for longer than ``HILO["RETRY_FOR"]``."""
 
 
+class NestedReservation(ConcurrencyError):
+    """A thread that is reserving a range was asked for an id in the middle of it."""
+
+
 class CounterExhausted(HiLoError):
     """The counter has too few numbers left under 2^63-1."""
 

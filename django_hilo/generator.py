@@ -15,18 +15,18 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from django_hilo import pool
+from django_hilo._allocation import pool
+from django_hilo._allocation.allocate import draw, draw_in_memory
+from django_hilo._allocation.cache import Held, Share
+from django_hilo._allocation.fast_path import known, learn
+from django_hilo._allocation.ids import ids_of, next_in_memory
+from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.streams import stream
+from django_hilo._allocation.target import AnyTarget, resolve
+from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo.conf import settings
-from django_hilo.connections import in_schema, is_still_there
-from django_hilo.drawing import draw, draw_in_memory
+from django_hilo.counters.ranges import HiLoKeyGenerator
 from django_hilo.identifiers import check_anchor
-from django_hilo.ids import ids_of, next_in_memory
-from django_hilo.pool import Counter
-from django_hilo.ranges import HiLoKeyGenerator
-from django_hilo.shortcuts import known, learn
-from django_hilo.stock import Held, Share
-from django_hilo.streams import stream
-from django_hilo.targets import AnyTarget, resolve
 
 logger = logging.getLogger("django_hilo")
 

@@ -126,6 +126,11 @@ def anchor_in(text: str) -> str | None:
     return text.partition("$")[2] or None if text.find("$") > 0 else None
 
 
+def counter_key(collection: str, node_tag: str) -> str:
+    """Return the primary key of a counter: ``orders/A``, ``orders/`` untagged."""
+    return f"{collection.lower()}/{node_tag}"
+
+
 def id_start(collection: str, separator: str, server_prefix: str) -> str:
     """What stands before the number; the parts are taken as checked."""
     return f"{collection}{separator}{server_prefix}"

@@ -15,6 +15,7 @@ from django_hilo.identifiers import (
     check_collection,
     check_node_tag,
     check_server_prefix,
+    counter_key,
     shown,
 )
 
@@ -125,10 +126,7 @@ class HiLoDocument(models.Model):
         """The number that the next range starts at, 2^63 where there is none left."""
         return max(self.max, self.floor) + 1
 
-    @staticmethod
-    def key(collection: str, node_tag: str) -> str:
-        """Return the primary key of a counter: ``orders/A``, ``orders/`` untagged."""
-        return f"{collection.lower()}/{node_tag}"
+    key = staticmethod(counter_key)
 
 
 class ServerPrefix(models.Model):

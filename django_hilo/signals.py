@@ -27,7 +27,7 @@ class Change(StrEnum):
 
 # Receivers run at once, in the thread that did it, and whoever asked for the id waits
 # for them. An error of theirs is logged by Django (logger "django.dispatch") and stops
-# nobody, but for one: see tell(). docs/how-to/observability.md has examples.
+# nobody, but for one: see send(). docs/how-to/observability.md has examples.
 
 # Sent after a range was reserved, with
 #   using: str, the alias of the database that holds the counter;
@@ -60,7 +60,7 @@ range_returned = Signal()
 counter_changed = Signal()
 
 
-def tell(signal: Signal, sender: type, **facts: Any) -> None:
+def send(signal: Signal, sender: type, **facts: Any) -> None:
     """Send a signal to receivers whose errors are logged and stop nobody.
 
     Raises `HiLoError` where a query of theirs that failed has doomed a transaction that

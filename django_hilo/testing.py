@@ -22,16 +22,17 @@ from django.test.testcases import (  # type: ignore[attr-defined]
     DatabaseOperationForbidden,
 )
 
-from django_hilo import pool
-from django_hilo.columns import KeyColumn
-from django_hilo.connections import database_key
+from django_hilo._allocation import pool
+from django_hilo._allocation.cache import Held
+from django_hilo._allocation.pool import CounterKey
+from django_hilo._allocation.target import given_source
+from django_hilo._allocation.transaction import Ledger
+from django_hilo._database.connection import database_key
+from django_hilo._database.dialects import dialect_of
+from django_hilo._operations.table_scan import aliases, fields_on
+from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.reservation import return_range
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.ledger import Ledger
-from django_hilo.pool import CounterKey
-from django_hilo.reservation import return_range
-from django_hilo.stock import Held
-from django_hilo.tables import aliases, fields_on
-from django_hilo.targets import given_source
 
 if TYPE_CHECKING:
     _Base = TestCase
@@ -143,7 +144,8 @@ def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
     if not fields:
         return
     reset: list[tuple[str, list[str] | None]]
-    if connection.vendor == "postgresql":
+    dialect = dialect_of(connection)
+    if dialect.draws_keys_from_sequence:
         statements, names = [], []
         for field in fields:
             key = KeyColumn(field.model._meta.db_table, field.column)
@@ -151,7 +153,7 @@ def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
             names += [connection.ops.quote_name(key.table), key.column]
         # One round trip for all models.
         reset = [(" UNION ALL ".join(statements), names)]
-    elif connection.vendor == "sqlite":
+    elif dialect.raises_key_default:
         columns = [{"table": field.model._meta.db_table} for field in fields]
         sql = connection.ops.sequence_reset_by_name_sql(no_style(), columns)
         reset = [(statement, None) for statement in sql]

@@ -13,9 +13,9 @@ from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from django_hilo import pool
-from tests.emptying import emptying
-from tests.patience import LONGEST
+from django_hilo._allocation import pool
+from tests.support.emptying import emptying
+from tests.support.patience import LONGEST
 
 PROJECT = Path(__file__).parent.parent
 
@@ -56,13 +56,7 @@ def python() -> Callable[..., str]:
     return run
 
 
-@pytest.fixture
-def under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reserve as every database can: the row locked, read and written."""
-    monkeypatch.setattr("django_hilo.reservation.raise_max", lambda *args: None)
-
-
-PREAMBLE = "import django; django.setup()\nfrom tests.records.models import *\n"
+PREAMBLE = "import django; django.setup()\nfrom tests.apps.records.models import *\n"
 
 
 def child_environment() -> dict[str, str]:
@@ -80,3 +74,11 @@ def child_environment() -> dict[str, str]:
 def emptied_faster() -> Iterator[None]:
     with emptying():
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what commits: it depends on the database, and runs on each."""
+    for item in items:
+        mark = item.get_closest_marker("django_db")
+        if mark and (mark.kwargs.get("transaction") or any(mark.args)):
+            item.add_marker(pytest.mark.servers)

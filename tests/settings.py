@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from tests.databases import (
+from tests.support.databases import (
     CHOSEN,
     OTHER,
     settings_for,
     take_names_from_environment,
 )
-from tests.patience import PATIENT
+from tests.support.patience import PATIENT
 
 DATABASES = {
     "default": settings_for(CHOSEN, "hilo"),
@@ -23,9 +23,9 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "django_hilo",
-    "tests.records",
-    "tests.spread",
-    "tests.numbers",
+    "tests.apps.records",
+    "tests.apps.spread",
+    "tests.apps.numbers",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -40,7 +40,7 @@ from django_hilo.converters import HiLoConverter, converter_for
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.identifiers import SEPARATORS, DocumentId, parse
-from tests.records.models import (
+from tests.apps.records.models import (
     Bistro,
     Car,
     CarProxy,
@@ -499,7 +499,7 @@ class TestOfAField:
         assert not taken(invoice, f"invoices{sign}7-A$orders{min(others)}33-A")
 
     def test_anchors_through_relations(self):
-        with isolate_apps("tests.records"):
+        with isolate_apps("tests.apps.records"):
 
             class Customer(models.Model):
                 id = HiLoField(primary_key=True)
@@ -549,7 +549,7 @@ class TestOfAField:
         assert not taken(note, "notes/1-A$receipts/3")
 
     def test_a_key_comes_before_other_fields(self):
-        with isolate_apps("tests.records"):
+        with isolate_apps("tests.apps.records"):
 
             class Bill(models.Model):
                 id = GaplessIdField(primary_key=True)
@@ -564,7 +564,7 @@ class TestOfAField:
         assert not taken(converter, "numbers/1-A")
 
     def test_anchors_of_other_kinds_are_free(self):
-        with isolate_apps("tests.records"):
+        with isolate_apps("tests.apps.records"):
 
             class Comment(models.Model):
                 id = HiLoField(primary_key=True, anchor="parent")

@@ -6,9 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
-from django_hilo import generator, pool, reservation
+from django_hilo import generator
+from django_hilo._allocation import pool
+from django_hilo._allocation.pool import Counter
+from django_hilo.counters import reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
     aiter_ids,
@@ -25,11 +28,10 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import Counter
 from django_hilo.signals import range_reserved
-from tests.databases import CHOSEN
-from tests.patience import PATIENCE
-from tests.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
+from tests.apps.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
+from tests.support.databases import CHOSEN
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -77,8 +79,8 @@ class TestTargets:
 
     def test_a_router_sends_the_rows_elsewhere(self, settings):
         settings.DATABASE_ROUTERS = [
-            "tests.routers.Silent",
-            "tests.routers.OrdersOnOther",
+            "tests.support.routers.Silent",
+            "tests.support.routers.OrdersOnOther",
         ]
         assert next_id(Order) == "orders/1-B"
         assert next_id(User) == "users/1-A"
@@ -90,7 +92,7 @@ class TestTargets:
         with transaction.atomic():
             assert Order.objects.create().id == "orders/1-B"
         settings.HILO = {**settings.HILO, "DATABASE": None}
-        settings.DATABASE_ROUTERS = ["tests.routers.CountersOnOther"]
+        settings.DATABASE_ROUTERS = ["tests.support.routers.CountersOnOther"]
         assert Order.objects.create().id == "orders/2-B"
         assert not HiLoDocument.objects.using("default").exists()
 
@@ -121,7 +123,7 @@ class TestCounts:
     def test_a_million_numbers_cost_at_most_30_reservations(self, monkeypatch):
         # On a busy machine the long ranges would last too long to be doubled.
         stopped = SimpleNamespace(monotonic=lambda: 0.0)
-        monkeypatch.setattr("django_hilo.pace.time", stopped)
+        monkeypatch.setattr("django_hilo._allocation.capacity.time", stopped)
         seen = []
 
         def receive(reservation, **kwargs):
@@ -390,3 +392,24 @@ def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
         next_number("orders")
     assert counter.refill is None
     assert next_number("orders") > 32
+
+
+@pytest.mark.parametrize("target", ["a.b.c", None, 7])
+def test_what_is_no_target(target):
+    with pytest.raises(LookupError):
+        next_id(target)
+
+
+def test_returns_do_not_retry_for_long(monkeypatch, settings):
+    settings.HILO = {**settings.HILO, "RETRY_FOR": 3600}
+    next_id(Order)
+
+    def fail(*args):
+        error = OperationalError("locked")
+        error.__cause__ = Exception(1213)
+        error.__cause__.sqlstate = "40P01"
+        error.__cause__.sqlite_errorcode = 5
+        raise error
+
+    monkeypatch.setattr("django_hilo._database.retry._once", fail)
+    assert return_ranges() == 0

@@ -26,21 +26,24 @@ from django.test import (
 )
 from django.urls import path
 
-from django_hilo import pool, testing
-from django_hilo.connections import database_key
+from django_hilo import testing
+from django_hilo._allocation import pool
+from django_hilo._allocation.cache import Held
+from django_hilo._allocation.pool import CounterKey
+from django_hilo._database.connection import database_key
+from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
-from django_hilo.pool import CounterKey
-from django_hilo.ranges import Range, Reservation
 from django_hilo.sources import hibernate
-from django_hilo.stock import Held
 from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
+from tests.apps.numbers.models import Box, Item, Tag
+from tests.apps.records.models import Invoice, Letter, Order, Product
 from tests.conftest import PROJECT, child_environment
-from tests.databases import CHOSEN
-from tests.numbers.models import Box, Item, Tag
-from tests.patience import LONGEST
-from tests.records.models import Invoice, Letter, Order, Product
+from tests.support.databases import CHOSEN
+from tests.support.patience import LONGEST
+
+pytestmark = pytest.mark.servers
 
 not_on_mariadb = pytest.mark.skipif(
     CHOSEN == "mariadb", reason="AUTO_INCREMENT does not roll back"

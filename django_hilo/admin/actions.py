@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo import steering
+from django_hilo._operations import edit_counter
 from django_hilo.admin.databases import qualify
 from django_hilo.admin.form_pages import form_page
 from django_hilo.conf import settings
@@ -33,7 +33,7 @@ def raised(old: int, new: int) -> str:
 def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> None:
     """Raise each selected counter to the highest number that its tables hold."""
     for document in queryset:
-        tables = steering.tables_of(document)
+        tables = edit_counter.tables_of(document)
         for table in tables:
             if table.error:
                 text = gettext("“%(counter)s”: %(model)s cannot be read: %(error)s")
@@ -47,7 +47,7 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
             _tell(model_admin, request, document, text, messages.WARNING)
         elif highest.number <= document.max:
             if highest.number:
-                steering.keep_over(document, highest.number)
+                edit_counter.keep_over(document, highest.number)
             text = gettext(
                 "“%(counter)s”: nothing to do. Max is %(max)s, the highest id is "
                 "%(id)s."
@@ -62,7 +62,7 @@ def _raise(
     model_admin: Any, request: HttpRequest, document: HiLoDocument, number: int
 ) -> None:
     try:
-        row = steering.raise_max(document, number, user=request.user)
+        row = edit_counter.raise_max(document, number, user=request.user)
     except HiLoError as error:
         text = gettext("“%(counter)s”: %(error)s")
         _tell(model_admin, request, document, text, messages.ERROR, error=error)
@@ -131,8 +131,8 @@ def _reserve(
     model_admin: Any, request: HttpRequest, document: HiLoDocument, size: int
 ) -> None:
     try:
-        target = steering.target_of(document)
-        block = steering.lend_range(target, size, user=request.user).range
+        target = edit_counter.target_of(document)
+        block = edit_counter.lend_range(target, size, user=request.user).range
     except HiLoError as error:
         text = gettext("“%(counter)s”: no block was reserved. %(error)s")
         _tell(model_admin, request, document, text, messages.ERROR, error=error)
@@ -140,8 +140,8 @@ def _reserve(
     known = {
         "low": block.low,
         "high": block.high,
-        "first": steering.id_at(document, block.low),
-        "last": steering.id_at(document, block.high),
+        "first": edit_counter.id_at(document, block.low),
+        "last": edit_counter.id_at(document, block.high),
     }
     model_admin.log_change(
         request,

@@ -15,11 +15,11 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo import steering
+from django_hilo._allocation.target import fields_of
+from django_hilo._operations import edit_counter
+from django_hilo._operations.table_scan import aliases_served_by, fields_on
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import aliases_served_by, fields_on
-from django_hilo.targets import fields_of
 
 _BREAK = mark_safe("<br>")
 
@@ -61,17 +61,17 @@ class CounterColumns(admin.ModelAdmin):
 
     @admin.display(description=_("database"))
     def database(self, document: HiLoDocument) -> str:
-        return steering.database_of(document)
+        return edit_counter.database_of(document)
 
     @admin.display(description=_("next range"))
     def next_range(self, document: HiLoDocument) -> str:
         low = document.next_low
         if low > MAX_NUMBER:
             return gettext("none: this counter has reached 2^63-1")
-        least = steering.target_of(document).capacities[0]
+        least = edit_counter.target_of(document).capacities[0]
         return gettext("%(first)s to %(last)s, or more") % {
-            "first": steering.id_at(document, low),
-            "last": steering.id_at(document, min(low + least - 1, MAX_NUMBER)),
+            "first": edit_counter.id_at(document, low),
+            "last": edit_counter.id_at(document, min(low + least - 1, MAX_NUMBER)),
         }
 
     @admin.display(description=_("used by"))
@@ -80,7 +80,7 @@ class CounterColumns(admin.ModelAdmin):
         lines = [
             gettext("%(model)s.%(field)s on %(database)s")
             % {"model": f.model._meta.label, "field": f.name, "database": alias}
-            for alias in aliases_served_by(steering.database_of(document))
+            for alias in aliases_served_by(edit_counter.database_of(document))
             for f in fields_on(alias)
             if f in fields
         ]
@@ -98,7 +98,7 @@ class CounterColumns(admin.ModelAdmin):
 
     @admin.display(description=_("highest id in the tables"))
     def highest(self, document: HiLoDocument) -> Any:
-        tables = steering.tables_of(document)
+        tables = edit_counter.tables_of(document)
         if not tables:
             return gettext("no model")
         lines = (

@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from django_hilo import steering
+from django_hilo._operations import edit_counter
+from django_hilo._operations.table_scan import Highest
 from django_hilo.admin.databases import qualify
 from django_hilo.admin.form_pages import form_page
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import Highest
 
 if TYPE_CHECKING:
     from django_hilo.admin.databases import DatabasesAdmin
@@ -66,8 +66,8 @@ def confirmation_page(
     ids = None
     if document.max > number:
         ids = {
-            "first": steering.id_at(document, number + 1),
-            "last": steering.id_at(document, document.max),
+            "first": edit_counter.id_at(document, number + 1),
+            "last": edit_counter.id_at(document, document.max),
         }
     return form_page(
         model_admin,
@@ -78,7 +78,7 @@ def confirmation_page(
         ids=ids,
         number=str(number),
         max=str(document.max),
-        database=steering.database_of(document),
+        database=edit_counter.database_of(document),
         tables=[
             {
                 "model": table.model._meta.label,

@@ -8,12 +8,12 @@ from typing import Any
 from django.db import Error
 from django.utils.translation import gettext as _
 
-from django_hilo import steering
+from django_hilo._operations import edit_counter
+from django_hilo._operations.table_scan import Highest
 from django_hilo.admin.databases import unreadable
 from django_hilo.admin.numbers import ChangeNumberForm, NumberForm
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.models import HiLoDocument
-from django_hilo.tables import Highest
 
 
 class AddCounterForm(NumberForm):
@@ -93,6 +93,6 @@ class ChangeCounterForm(ChangeNumberForm):
 
     def _look_for_higher_rows(self, number: int) -> None:
         try:
-            self.looked_at = steering.check_unused(self.instance, number)
+            self.looked_at = edit_counter.check_unused(self.instance, number)
         except CounterNotLowered as error:
             self.add_error("max", str(error))

@@ -1,4 +1,4 @@
-"""The admin of counters: a thin face of `django_hilo.steering`."""
+"""The admin of counters: a thin face of `django_hilo._operations.edit_counter`."""
 
 # mypy: allow-any-generics
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo import steering
+from django_hilo._operations import edit_counter
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
 from django_hilo.admin.columns import CounterColumns
 from django_hilo.admin.confirmation import (
@@ -61,7 +61,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
 
     Django's permissions say who may view, add, change and delete them. Reserving a
     block needs ``take_hilo_ids``, and ``view`` to get to the list. Nothing here saves
-    a row: each change is made by `django_hilo.steering`, under the lock of
+    a row: `django_hilo._operations.edit_counter` makes each change, under the lock of
     reservations.
     """
 
@@ -181,7 +181,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
     ) -> None:
         number = form.cleaned_data["max"]
         if not change:
-            row = steering.create_counter(
+            row = edit_counter.create_counter(
                 form.cleaned_data["collection"],
                 form.cleaned_data["node_tag"],
                 number,
@@ -191,7 +191,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
         elif form.lowers:
             row = self._lower(request, obj, form)
         elif form.raises:
-            row = steering.raise_max(obj, number, user=request.user)
+            row = edit_counter.raise_max(obj, number, user=request.user)
             form.initial["max"] = obj.max  # for the history
         else:
             return
@@ -201,13 +201,15 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
         number = form.cleaned_data["max"]
         posted = request.POST if form.is_confirmation else None
         question = confirmation_form(self, request, posted)
-        state = steering.state_of(document)
+        state = edit_counter.state_of(document)
         if form.is_confirmation and not form.refusal:
             state = request.POST["state"]  # what the user saw
         if form.refusal:
             question.add_error(None, str(form.refusal))
         elif question.is_bound and question.is_valid():
-            return steering.lower_max(document, number, state=state, user=request.user)
+            return edit_counter.lower_max(
+                document, number, state=state, user=request.user
+            )
         hidden = [("max", number), ("initial-max", form.seen), ("state", state)]
         raise Unconfirmed(question, number, hidden, getattr(form, "looked_at", None))
 
@@ -221,7 +223,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
             document,
             question.form,
             number=question.number,
-            tables=steering.tables_of(document) if tables is None else tables,
+            tables=edit_counter.tables_of(document) if tables is None else tables,
             title=gettext("Lower Max"),
             button=gettext("Yes, lower Max"),
             hidden=question.hidden,
@@ -257,7 +259,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
         state = request.POST.get("state", "")
         if state and question.is_valid():
             try:
-                steering.delete_counter(document, state=state, user=request.user)
+                edit_counter.delete_counter(document, state=state, user=request.user)
             except HiLoError as error:
                 # Asked again with the counter as it is now.
                 self.message_user(request, str(error), messages.ERROR)
@@ -265,7 +267,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
             self._log_deletion(request, document)
             return self.response_delete(request, str(document), document.pk)
         try:
-            tables, refusal = steering.check_unused(document, 0), ""
+            tables, refusal = edit_counter.check_unused(document, 0), ""
         except CounterNotLowered as error:
             tables, refusal = [], str(error)
         return confirmation_page(
@@ -279,7 +281,7 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
             deletes=True,
             title=gettext("Delete counter"),
             button=gettext("Yes, delete the counter"),
-            hidden=[("state", state or steering.state_of(document))],
+            hidden=[("state", state or edit_counter.state_of(document))],
             **(extra_context or {}),
         )
 

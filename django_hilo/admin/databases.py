@@ -23,8 +23,8 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_hilo._operations.table_scan import homes
 from django_hilo.conf import settings
-from django_hilo.tables import homes
 
 PARAMETER = "database"
 _SHOWN = 60  # characters of what was asked for, in messages

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from django.db import Error
 from django.db.models import F
 
+from django_hilo._allocation.target import fields_of
 from django_hilo.conf import settings
 from django_hilo.identifiers import id_end, id_start
 from django_hilo.models import HiLoDocument
-from django_hilo.targets import fields_of
 
 _COLLECTION = "orders"  # where a node has no counter yet
 

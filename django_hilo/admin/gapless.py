@@ -12,7 +12,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo import steering
+from django_hilo._allocation.target import fields_of
+from django_hilo._operations import edit_counter
+from django_hilo._operations.table_scan import (
+    aliases,
+    gapless_fields_of,
+    may_have_table,
+)
 from django_hilo.admin.databases import (
     DatabaseFilter,
     home_databases,
@@ -25,8 +31,6 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER, id_start
 from django_hilo.models import GaplessCounter
-from django_hilo.tables import aliases, gapless_fields_of, may_have_table
-from django_hilo.targets import fields_of
 
 
 class GaplessForm(NumberForm):
@@ -171,7 +175,7 @@ class GaplessCounterAdmin(NumberAdmin):
         using = obj._state.db if change else form.database
         collection = key_of(obj).lower()
         # A seed never lowers: what was taken since the form was checked stays taken.
-        old, new = steering.seed_gapless(
+        old, new = edit_counter.seed_gapless(
             collection, number, using=using, user=request.user
         )
         if new > number:

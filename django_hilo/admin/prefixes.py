@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo import prefixes
+from django_hilo._operations import server_prefixes
 from django_hilo.admin.databases import (
     DatabaseFilter,
     DatabasesAdmin,
@@ -56,7 +56,7 @@ class ServerPrefixForm(forms.ModelForm):
         cleaned: dict[str, Any] = super().clean() or {}
         tag = cleaned.get("node_tag") or key_of(self.instance)
         if tag and "prefix" in cleaned:
-            prefixes.check_prefix_is_free(tag, cleaned["prefix"])
+            server_prefixes.check_prefix_is_free(tag, cleaned["prefix"])
         return cleaned
 
 
@@ -144,7 +144,9 @@ class ServerPrefixAdmin(DatabasesAdmin):
     ) -> None:
         using = obj._state.db if change else form.database
         tag = key_of(obj)
-        row = prefixes.set_prefix(tag, obj.prefix, using=using, user=request.user)
+        row = server_prefixes.set_prefix(
+            tag, obj.prefix, using=using, user=request.user
+        )
         vars(obj).update(vars(qualify(row)))
 
     def get_deleted_objects(
@@ -164,4 +166,6 @@ class ServerPrefixAdmin(DatabasesAdmin):
     def _delete(self, request: HttpRequest, row: Any) -> None:
         using, tag = row._state.db, key_of(row)
         ServerPrefix.objects.using(using).filter(pk=tag).delete()
-        prefixes.tell_prefix(tag, row.prefix, None, using=using, user=request.user)
+        server_prefixes.tell_prefix(
+            tag, row.prefix, None, using=using, user=request.user
+        )

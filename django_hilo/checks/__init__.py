@@ -25,6 +25,7 @@ def _of(module: str, name: str) -> Any:
 _ALWAYS = {
     _of("settings", "check_settings"): "django_hilo",
     _of("databases", "check_homes"): "django_hilo",
+    _of("fields", "check_fields"): checks.Tags.models,
     _of("models", "check_collections"): checks.Tags.models,
     _of("models", "check_integers"): checks.Tags.models,
     _of("models", "check_managers"): checks.Tags.models,

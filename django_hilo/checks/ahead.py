@@ -14,14 +14,19 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, Q
 
+from django_hilo._allocation.target import given_source, resolve
+from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._operations.table_scan import (
+    fields_on,
+    gapless_fields,
+    may_have_table,
+    sparing,
+)
 from django_hilo.conf import settings
+from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.failures import Failure, classify
-from django_hilo.gapless import last_gapless_number
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, id_end, id_start
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
-from django_hilo.tables import fields_on, gapless_fields, may_have_table, sparing
-from django_hilo.targets import given_source, resolve
 
 # Numbers over Max that are looked for: these, and the first of that many ranges.
 _NEXT = 32
@@ -74,7 +79,7 @@ def _each(
     except HiLoError:
         return []  # check_sources tells
     except Error as error:
-        if classify(error, connections[alias].vendor) is Failure.NO_TABLE:
+        if classify(error, connections[alias]) is ErrorKind.NO_TABLE:
             return []  # before its migration, or a table that is not Django's
         raise
 

@@ -10,13 +10,14 @@ from django.apps import AppConfig
 from django.core import checks
 from django.db import connections, router
 
+from django_hilo._allocation.target import CounterField, counter_fields, home_of
+from django_hilo._database.connection import database_key
+from django_hilo._database.dialects import dialect_of
+from django_hilo._operations.table_scan import aliases
 from django_hilo.checks.settings import are_node_tags, error, is_alias
 from django_hilo.checks.shards import are_shards
 from django_hilo.conf import settings
-from django_hilo.connections import database_key
 from django_hilo.models import ServerPrefix
-from django_hilo.tables import aliases
-from django_hilo.targets import CounterField, counter_fields, home_of
 
 
 def check_homes(
@@ -31,10 +32,12 @@ def check_homes(
         return []  # check_settings tells
     found: list[checks.CheckMessage] = []
     by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
+    used: set[str] = set()
     texts = set(_aliases_of(_text_fields()))
     for alias in _aliases_of(counter_fields()):
         home = home_of(alias)
-        if home != alias and connections[home].vendor == "sqlite":
+        used |= {alias, home}
+        if home != alias and dialect_of(connections[home]).has_one_writer:
             found.append(
                 error(
                     f"The counters of rows on {alias!r} would live on {home!r}, which "
@@ -45,6 +48,17 @@ def check_homes(
             )
         if alias in texts:
             by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
+    found += [
+        checks.Warning(
+            f"django-hilo is not tested on the database of {alias!r} "
+            f"({connections[alias].display_name}), which has HiLo ids or counters.",
+            hint="Use SQLite, PostgreSQL, MariaDB or MySQL. Otherwise test your "
+            "project with several processes at once, then silence this check.",
+            id="django_hilo.W034",
+        )
+        for alias in sorted(used)
+        if not dialect_of(connections[alias]).name
+    ]
     for tag, homes in by_tag.items():
         if len(homes) > 1:
             found.append(

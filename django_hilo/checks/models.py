@@ -11,11 +11,11 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.db import models
 
+from django_hilo._allocation.target import counter_fields, named_source
 from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
 from django_hilo.fields import HiLoField
 from django_hilo.managers import HiLoQuerySet
-from django_hilo.targets import counter_fields, named_source
 
 
 def check_collections(

@@ -8,21 +8,19 @@ from typing import Any
 from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._allocation.target import given_source
+from django_hilo._database.dialects import dialect_of
+from django_hilo._operations.table_scan import fields_on, gapless_fields, may_have_table
 from django_hilo.checks.settings import error
-from django_hilo.tables import fields_on, gapless_fields, may_have_table
-from django_hilo.targets import given_source
 
 
 def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Refuse ids without a node tag where another server takes inserts as well."""
-    ask = {"postgresql": _replicated_both_ways, "mysql": _replicated_from}
-    ask_server = ask.get(connection.vendor)
-    if ask_server is None:
-        return
     models = _models_without_tags(connection.alias)
     if not models:
         return
-    tables = ask_server(connection)
+    connection.ensure_connection()  # MySQL or MariaDB, the server says
+    tables = dialect_of(connection).twice_written(connection)
     labels = [
         model._meta.label
         for model in models
@@ -51,34 +49,3 @@ def _models_without_tags(alias: str) -> list[Any]:
         field for field in gapless_fields() if may_have_table(alias, field.model)
     ]
     return list(dict.fromkeys(field.model for field in fields))
-
-
-def _replicated_both_ways(connection: BaseDatabaseWrapper) -> set[str]:
-    """Return the tables that are published here and subscribed from elsewhere."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT c.relname FROM pg_subscription_rel r "
-            "JOIN pg_subscription s ON s.oid = r.srsubid AND s.subenabled "
-            "JOIN pg_class c ON c.oid = r.srrelid "
-            "JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "JOIN pg_publication_tables p "
-            "ON p.schemaname = n.nspname AND p.tablename = c.relname "
-            "WHERE pg_table_is_visible(c.oid)"
-        )
-        return {name for (name,) in cursor.fetchall()}
-
-
-def _replicated_from(connection: BaseDatabaseWrapper) -> set[str] | None:
-    """Return no table, or ``None``, all, where the server is a replica that is written.
-
-    Which tables MariaDB replicates, it does not tell. Nodes of Galera are no replicas.
-    """
-    # What vendor "mysql" has, its base class does not.
-    if not connection.mysql_is_mariadb:  # type: ignore[attr-defined]
-        return set()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@read_only")
-        if cursor.fetchone()[0]:
-            return set()
-        cursor.execute("SHOW ALL SLAVES STATUS")
-        return None if cursor.fetchall() else set()

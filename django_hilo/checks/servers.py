@@ -13,6 +13,9 @@ from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 
+from django_hilo._database.connection import in_tests
+from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._operations.table_scan import aliases, homes
 from django_hilo.checks.ahead import last_numbers, low_counters, short_columns
 from django_hilo.checks.commits import lost_commits
 from django_hilo.checks.replication import two_writers
@@ -20,9 +23,6 @@ from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.checks.shards import are_shards
 from django_hilo.checks.sites import other_sites
 from django_hilo.conf import settings
-from django_hilo.connections import in_tests
-from django_hilo.failures import Failure, classify
-from django_hilo.tables import aliases, homes
 
 
 def check_servers(
@@ -53,7 +53,7 @@ def check_servers(
             found += low_counters(connection)
             found += short_columns(connection)
         except Error as problem:
-            if classify(problem, connection.vendor) is not Failure.NO_TABLE:
+            if classify(problem, connection) is not ErrorKind.NO_TABLE:
                 found.append(
                     checks.Info(
                         f"The server of {alias!r} could not be looked at: {problem}",

@@ -11,12 +11,12 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.db import connections
 
+from django_hilo._database.synchronous_commit import LOCAL, WITH_STANDBY
 from django_hilo.checks.shards import are_shards, fault_of
 from django_hilo.conf import KEYS, settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag, check_separator
 from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.standbys import LOCAL, WITH_STANDBY
 
 # Seconds; what the databases' settings can hold.
 LONGEST_WAIT = 86_400

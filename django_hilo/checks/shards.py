@@ -10,11 +10,11 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, router
 
+from django_hilo._allocation.target import CounterField, Unplaced, home_of
 from django_hilo.conf import settings
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.sharding.router import ShardRouter, root_of, shard_router
 from django_hilo.sharding.shards import read_shards, shards
-from django_hilo.targets import CounterField, Unplaced, home_of
 
 
 def are_shards(value: Any) -> bool:

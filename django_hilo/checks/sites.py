@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._database.servers import raised_elsewhere
 from django_hilo.conf import settings
-from django_hilo.servers import raised_elsewhere
 
 _NAMED_AT_MOST = 10
 

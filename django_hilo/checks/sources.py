@@ -10,12 +10,13 @@ from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 
+from django_hilo._allocation.target import counter_fields, given_source
+from django_hilo._database.dialects import dialect_of
+from django_hilo._operations.table_scan import aliases, may_have_table, other_sources
 from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.tables import aliases, may_have_table, other_sources
-from django_hilo.targets import counter_fields, given_source
 
 
 def check_sources(
@@ -45,7 +46,7 @@ def check_other_writers(
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []
     for alias in _checked(databases):
-        if connections[alias].vendor != "mysql":
+        if dialect_of(connections[alias]).shares_keys_with_default:
             continue
         labels = [
             field.model._meta.label

@@ -1,4 +1,4 @@
-"""The fields, under the paths that migrations name."""
+"""The fields, under the import paths that migrations contain."""
 
 from django_hilo.fields.bucket import BucketField
 from django_hilo.fields.gapless import GaplessIdField

@@ -1,90 +1,56 @@
-"""What fields have in common whose ids are there before the row is inserted."""
+"""Fields that give an object its id before the row is inserted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
-from django_hilo.exceptions import HiLoError, InvalidDocumentId
-from django_hilo.fields import gapless_ids
-from django_hilo.fields.saving import (
-    NOTHING,
-    give_first,
-    insert_fresh,
-    insert_given,
+from django_hilo.fields.collection_names import default_collection
+from django_hilo.fields.inheritance import pass_keys_up
+from django_hilo.fields.instance_state import (
+    assign,
+    assigned_for,
+    is_handled,
+    mark_saved,
+    set_handled,
+    value_of,
 )
-from django_hilo.freshness import (
-    is_watched,
-    known_value,
-    make_room,
-    mark_fresh,
-    set_fresh,
-)
-from django_hilo.identifiers import DocumentId, parse
-from django_hilo.naming import default_collection
-from django_hilo.sharding.placement import refuse_sharded
+from django_hilo.sharding.placement import place, refuse_sharded
 
 if TYPE_CHECKING:
-    from django.db.models.expressions import Combinable
     from typing_extensions import TypeVar
 
-    # What is set, None for an object that is to get an id, and what is got.
+    # The type of a value that is set (None for an object without an id), and of one
+    # that is read.
     Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
     Got_co = TypeVar("Got_co", covariant=True, default=Any)
-    Text = str | Combinable | None
 
-    class _Field(models.Field[Set_contra, Got_co]): ...
-
-    class _CharField(models.CharField[Set_contra, Got_co]): ...
+    class GenericField(models.Field[Set_contra, Got_co]): ...
 
 else:
     Set_contra = Got_co = None
 
-    class _Field:
+    class GenericField:
         def __class_getitem__(cls, types: Any) -> type:
             return cls  # types mean nothing at run time
 
-    class _CharField(_Field, models.CharField): ...
+
+_NOTHING = nullcontext()
 
 
-# What the short way does without.
-_LONG_WAY = {"is_missing", "needs_id", "assign_missing", "inserting"}
-
-
-class GivesIds(_Field[Set_contra, Got_co]):
-    """Gives an object its id before its row is inserted; for fields of any type."""
+class AssignsIds(GenericField[Set_contra, Got_co]):
+    """A field of any type that gives an object its id before the row is inserted."""
 
     collection: str | None
-    # Whether a history copied the field from another model, as django-simple-history
-    # does: its rows name ids of others, and have none to be given or counted.
+    # Whether a history (django-simple-history) copied the field from another model:
+    # then its values are ids of that model, and it gives none.
     is_copy = False
-    # What deconstruct() adds, where it is not None or False.
+    # The arguments that deconstruct() adds unless they are None or False.
     own_options: tuple[str, ...] = ("collection",)
-    # Django's field of the kind, and the type of an id of it.
-    _plain_field: type[models.Field[Any, Any]] = models.Field
-    _plain_type: type = object
-    # Whether such an id is written, and read, as it is: no subclass or base changes it.
-    _writes_as_is = False
-    _reads_as_is = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        plain = cls._plain_field
-        cls._writes_as_is = all(
-            getattr(cls, name) is getattr(plain, name)
-            for name in ("get_db_prep_value", "get_prep_value", "to_python")
-        ) and (super().get_db_prep_save is plain.get_db_prep_save)
-        cls._reads_as_is = cls._writes_as_is and not hasattr(cls, "from_db_value")
-        for base in cls.__mro__:
-            if "give_at_once" in vars(base):
-                break
-            if vars(base).keys() & _LONG_WAY:
-                # The short way would pass by what a project has made of it.
-                cls.give_at_once = GivesIds.give_at_once  # type: ignore[method-assign]
-                break
 
     @property
     def collection_name(self) -> str:
@@ -99,7 +65,7 @@ class GivesIds(_Field[Set_contra, Got_co]):
             if getattr(self, option) not in (None, False):
                 kwargs[option] = getattr(self, option)
         if path.startswith("django_hilo.fields."):
-            # Shorter, and pinned: migrations name it.
+            # Migrations name this path, which must not change with our modules.
             path = f"django_hilo.fields.{path.rpartition('.')[2]}"
         return name, path, args, kwargs
 
@@ -107,196 +73,215 @@ class GivesIds(_Field[Set_contra, Got_co]):
         self, cls: type[models.Model], name: str, private_only: bool = False
     ) -> None:
         owner = getattr(self, "model", None)
-        # No copy is what one model has again, or what several have in common.
+        # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:
             self.is_copy = all(each is not self for each in owner._meta.local_fields)
         super().contribute_to_class(cls, name, private_only=private_only)
         if not (cls._meta.abstract or self.is_copy):
             model: Any = cls
-            model.save_base = give_first(self, model.save_base)
-            model._save_table = insert_fresh(self, model._save_table)
-            if self.db_returning:
-                model._do_insert = insert_given(self, model._do_insert)
-            make_room(self)
+            model.save_base = _assign_first(self, model.save_base)
+            model._save_table = _insert_assigned(self, model._save_table)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        # Reached by bulk_create() of managers that are no HiLoManager.
+        # Only bulk_create() of a manager that is not a HiLoManager gets here.
         self.assign_missing([instance], self._written_to(instance))
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and not (self.is_copy or is_watched(model_instance)):
-            # Reached by bulk_create() of managers that are no HiLoManager.
+        if add and not (self.is_copy or is_handled(model_instance)):
+            # Only bulk_create() of a manager that is not a HiLoManager gets here.
             using = self._written_to(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
-            self.observe_inserted([model_instance], using)
+            self.record_inserted([model_instance], using)
         return super().pre_save(model_instance, add)
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        # Asked for each id that is written, and each that refers to one.
-        if type(value) is self._plain_type and value and self._writes_as_is:
-            return value
-        return super().get_db_prep_save(value, connection)
-
-    def not_given(
-        self, returning: Any, written: Any, objects: Iterable[models.Model]
-    ) -> Any:
-        """Return what an INSERT is to give back: not keys that it was given itself.
-
-        Django asks for all keys of an integer field, a row of the result for each.
-        """
-        if returning != [self] or self not in written or not self._reads_as_is:
-            return returning
-        keys = (getattr(each, self.attname) for each in objects)
-        # Another type's are to be as the database gives them.
-        return [] if all(type(key) is self._plain_type for key in keys) else returning
 
     def _written_to(self, instance: models.Model) -> str:
         refuse_sharded(type(instance))
         return router.db_for_write(type(instance), instance=instance)
 
     @property
-    def gives_gapless(self) -> bool:
-        """Whether its ids may be gapless ones, which a rollback takes back."""
-        return False
-
-    @property
     def is_key(self) -> bool:
-        """Whether it is the model's primary key, or a part of it."""
+        """Whether the field is the model's primary key, or a part of it."""
         return self.primary_key or self in self.model._meta.pk_fields
 
     def is_missing(self, instance: models.Model) -> bool:
-        """Whether an instance has no id; an empty text is none."""
-        value = known_value(instance, self, self)
-        return value is None or value == ""
+        """Whether an instance has no id; an empty text is not an id."""
+        return value_of(instance, self, deferred=self) in (None, "")
 
     def needs_id(self, instance: models.Model) -> bool:
         """Whether an instance must be given an id before it is inserted."""
         return self.is_missing(instance)
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        """Whether the id to give an instance is a gapless one."""
+        """Whether the id that an instance needs is a gapless one."""
         return False
 
     def was_rolled_back(self, instance: models.Model) -> bool:
-        """Whether an instance has an id that the rollback of its row gave back."""
+        """Whether a rollback took back the gapless id of an instance."""
         return False
 
     def refuse_lost(self, instance: models.Model) -> None:
-        """Raise `HiLoError` for an update by an id that a rollback gave back."""
-
-    def give_at_once(self, instance: models.Model, using: str) -> bool:
-        """Give an id to an instance of one row where nothing else goes before its save.
-
-        Returns whether it was given: the short way of most new rows.
-        """
-        return False
+        """Raise `HiLoError` for an update by an id that a rollback took back."""
 
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
-        """Give ids to the instances that have none, for rows inserted in the block."""
+        """Give ids to instances without one, whose rows the block inserts."""
         self.assign_missing(instances, using)
-        return NOTHING
+        return _NOTHING
 
     @contextmanager
     def conflicting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
-        """Insert rows in the block that may exist, and then be ignored or updated."""
+        """Insert rows in the block that are ignored or updated if they exist."""
         yield
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have it
+        raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Raise for explicit ids that must not be inserted."""
-
-    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
-        """Keep coming ids clear of explicit ids that were inserted."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have it
-
-    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Keep the ids that are taken now clear of explicit ids beside them."""
-
-    def give_one(self, instance: models.Model, value: Any, using: str) -> None:
-        """Set an id that was given for a row on ``using``."""
-        mark_fresh(instance, self, value, using)
-        setattr(instance, self.attname, value)
-        if self.primary_key or self.is_key:
-            instance._state.adding = True  # a copy, by Django's pk = None
-
-    def give(
-        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
+    def assign(
+        self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
     ) -> None:
-        """Set ids that were given for rows on ``using``, one an instance."""
-        set_fresh(instances, self, values, using)
-        if self.is_key:
-            for instance in instances:
+        """Set the ids for rows on ``using``, one for each instance."""
+        is_key = self.is_key
+        for instance, id in zip(instances, ids, strict=True):
+            assign(instance, self, id, using)
+            if is_key:
+                # A copy, made by setting the key to None.
                 instance._state.adding = True
 
+    # Explicit ids. Each is a text that messages show, with the number in it.
 
-class IdField(GivesIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
-    """A text id that saving gives; each kind says where its numbers come from."""
+    def explicit_ids(
+        self, instances: Iterable[models.Model], using: str
+    ) -> dict[str, int]:
+        """Return the explicit ids that the field's own counter could give."""
+        raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    # "" is no id: an object without one must start as None, else it counts as saved.
-    empty_strings_allowed = False
-    non_db_attrs = (*models.CharField.non_db_attrs, "collection")
-    _plain_field = models.CharField
-    _plain_type = str
+    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Raise `HiLoError` for an explicit id whose number is absurdly high."""
+        found = self.explicit_ids(instances, using)
+        if found:
+            self.check_jump(found, using)
 
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("editable", False)
-        kwargs.setdefault("blank", True)
-        super().__init__(**kwargs)
+    def reserve_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+        """Check explicit ids, and keep the ids that are given now clear of them."""
+        found = self.explicit_ids(instances, using)
+        if found:
+            self.check_jump(found, using)
+            self.reserve(found, using)
 
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        name, path, args, kwargs = super().deconstruct()
-        for option, default in (("editable", False), ("blank", True)):
-            kwargs.pop(option, None)
-            if getattr(self, option) != default:
-                kwargs[option] = not default
-        return name, path, args, kwargs
+    def record_inserted(self, instances: Sequence[models.Model], using: str) -> None:
+        """Keep all later ids clear of explicit ids that were inserted."""
+        found = self.explicit_ids(instances, using)
+        if found:
+            self.record(found, using)
+        mark_saved(instances, self)
 
-    def db_type(self, connection: Any) -> str | None:
-        # The long name of varchar keeps Django from adding a second index for LIKE, to
-        # this column and to each foreign key.
-        if connection.vendor == "postgresql" and self.max_length is not None:
-            return f"character varying({self.max_length})"
-        return super().db_type(connection)
+    def check_jump(self, ids: dict[str, int], using: str) -> None:
+        """Raise `HiLoError` if one of the numbers is absurdly high."""
+        raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    def formfield(self, **kwargs: Any) -> Any:
-        return super().formfield(**{"empty_value": None, **kwargs})
+    def reserve(self, ids: dict[str, int], using: str) -> None:
+        """Give none of the numbers to the objects that are saved beside them."""
 
-    def was_rolled_back(self, instance: models.Model) -> bool:
-        return gapless_ids.was_rolled_back(self, instance)
+    def record(self, ids: dict[str, int], using: str) -> None:
+        """Raise the counter to the numbers of rows that were inserted."""
+        raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    def refuse_lost(self, instance: models.Model) -> None:
-        gapless_ids.refuse_lost(self, instance)
 
-    def give(
-        self, instances: Sequence[models.Model], values: Sequence[Any], using: str
+def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
+    """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
+
+    An error later would mark the caller's transaction for a rollback.
+    """
+
+    @wraps(save_base)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
     ) -> None:
-        self._check_length(max(values, key=len))
-        super().give(instances, values, using)
-
-    def give_one(self, instance: models.Model, value: Any, using: str) -> None:
-        self._check_length(value)
-        super().give_one(instance, value, using)
-
-    def _check_length(self, id: str) -> None:
-        if self.max_length is not None and len(id) > self.max_length:
-            raise HiLoError(
-                f"The id {id!r} has {len(id)} characters, {self} takes "
-                f"{self.max_length}. Raise max_length and migrate."
+        using = using or router.db_for_write(type(self), instance=self)
+        inserting: AbstractContextManager[None] = _NOTHING
+        if force_update or update_fields:
+            field.refuse_lost(self)
+        elif not raw:
+            if self._meta.parents:
+                pass_keys_up(self, type(self))
+            new = self._state.adding or self.pk is None
+            if field.is_key or new or field.was_rolled_back(self):
+                inserting = field.inserting([self], using)
+            if self._state.adding and assigned_for(self, field) != using:
+                field.check_explicit([self], using)
+        with inserting:
+            if field.is_key:
+                using = place(self, using)
+            save_base(
+                self,
+                raw=raw,
+                force_insert=force_insert,
+                force_update=force_update,
+                using=using,
+                update_fields=update_fields,
             )
 
+    return wrapper
 
-def parse_or_none(text: Any) -> DocumentId | None:
-    """Return the parts of an id, None for NULL or a text that no counter can give."""
-    try:
-        return parse(text)
-    except InvalidDocumentId:
-        return None
+
+def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
+    """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first.
+
+    Raw saves (fixtures) and the parents of a model get here without ``save_base()``.
+    """
+
+    @wraps(save_table)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: bool = False,
+        force_update: bool = False,
+        using: Any = None,
+        update_fields: Any = None,
+    ) -> bool:
+        is_own = cls is field.model
+        is_key = is_own and field.is_key
+        only_update = force_update or bool(update_fields)
+        if is_key and only_update and field.is_missing(self):
+            raise ValueError("Cannot force an update in save() with no primary key.")
+        gives = is_key and not only_update
+        is_new = gives and self._state.adding
+        is_assigned = is_new and not raw and assigned_for(self, field) == using
+        inserting: AbstractContextManager[None] = _NOTHING
+        if gives and not is_assigned:
+            if field.needs_id(self):
+                inserting = field.inserting([self], using)
+            if raw or not is_new:
+                # The key of an object that was loaded may have been changed.
+                field.check_explicit([self], using)
+        with inserting:
+            if is_key and raw:
+                place(self, using)
+            if is_new and (is_assigned or assigned_for(self, field) is not None):
+                force_insert = True
+            set_handled(self, True)
+            try:
+                updated = save_table(
+                    self, raw, cls, force_insert, force_update, using, update_fields
+                )
+                if is_assigned:
+                    mark_saved([self], field)
+                elif is_own and not updated:
+                    field.record_inserted([self], using)
+            finally:
+                set_handled(self, False)
+        return updated
+
+    return wrapper

@@ -1,15 +1,16 @@
+"""The bucket of an id as a column: `BucketField`."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from django.core import checks
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.base import IdField
-from django_hilo.freshness import is_watched
+from django_hilo.fields.instance_state import is_handled
+from django_hilo.fields.text import IdField
 from django_hilo.sharding.bucket_count import BUCKETS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ else:
 
 
 class _FromSource(DeferredAttribute):
-    """The bucket of what the source holds now, whoever saves it and how."""
+    """Compute the bucket from the source as it is now."""
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         if instance is None:
@@ -30,18 +31,17 @@ class _FromSource(DeferredAttribute):
         return field.bucket(instance)
 
     def __set__(self, instance: models.Model, value: Any) -> None:
-        # Only so that the field does not count as deferred.
+        # The value is not used; without one the field would count as deferred.
         instance.__dict__[self.field.attname] = value
 
 
 class BucketField(_IntegerField):
-    """The bucket of an id as a column, 0 to 1,048,575, for what distributes by one.
+    """The bucket of an id as a column, 0 to 1,048,575, to distribute rows by.
 
     ``source`` names the field of the id, or a relation to its object. The attribute
-    always has the bucket of it, and what writes the source of an object writes the
-    bucket too: every save, and a HiLoManager's bulk methods. ``QuerySet.update()`` of
-    the source does not.
-    Needs the package xxhash (extra ``sharding``).
+    is computed from it. Each save that writes the source writes the bucket too, and so
+    do the bulk methods of a HiLoManager; ``QuerySet.update()`` does not. The field
+    needs the package xxhash (extra ``sharding``).
     """
 
     non_db_attrs = (*models.PositiveIntegerField.non_db_attrs, "source")
@@ -62,12 +62,6 @@ class BucketField(_IntegerField):
         path = path.replace("django_hilo.fields.bucket.", "django_hilo.fields.")
         return name, path, args, kwargs
 
-    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
-        # Late, as in django_hilo.checks.
-        from django_hilo.fields.checks import check_bucket_field
-
-        return [*super().check(**kwargs), *check_bucket_field(self)]
-
     def contribute_to_class(
         self, cls: type[models.Model], name: str, private_only: bool = False
     ) -> None:
@@ -81,8 +75,8 @@ class BucketField(_IntegerField):
         return f"{column} BETWEEN 0 AND {BUCKETS - 1}"
 
     def bucket(self, instance: models.Model) -> int | None:
-        """Return the bucket of an instance's source, None where that is None."""
-        # The rest of the package does without xxhash.
+        """Return the bucket of an instance's source, or None without a source."""
+        # Imported late: only this field needs xxhash.
         from django_hilo.sharding.buckets import bucket_of
 
         source: Any = self.model._meta.get_field(self.source)
@@ -91,15 +85,15 @@ class BucketField(_IntegerField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.model._meta.get_field(self.source)
-        if add and isinstance(source, IdField) and not is_watched(model_instance):
-            source.pre_save(model_instance, add)  # its turn may come later
+        if add and isinstance(source, IdField) and not is_handled(model_instance):
+            source.pre_save(model_instance, add)  # it may come after this field
         return super().pre_save(model_instance, add)
 
 
 def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
-    """Return names of fields to write, and of the buckets whose source is among them.
+    """Return the names of fields to write, with the buckets of sources among them.
 
-    Raises FieldDoesNotExist for a bucket whose source is no field.
+    Raises FieldDoesNotExist if the source of a bucket is not a field.
     """
     names = list(names)
     for field in model._meta.concrete_fields:
@@ -111,26 +105,13 @@ def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
 
 
 def _write_with_source(save_base: Callable[..., None]) -> Any:
-    """Wrap ``save_base()``, where saves of deferred rows have ``update_fields`` too."""
+    """Wrap ``save_base()``, which saves of deferred rows reach with update_fields."""
 
     @wraps(save_base)
-    def wrapper(
-        self: models.Model,
-        raw: bool = False,
-        force_insert: Any = False,
-        force_update: bool = False,
-        using: str | None = None,
-        update_fields: Any = None,
-    ) -> None:
-        if update_fields:
-            update_fields = frozenset(with_buckets(type(self), update_fields))
-        save_base(
-            self,
-            raw=raw,
-            force_insert=force_insert,
-            force_update=force_update,
-            using=using,
-            update_fields=update_fields,
-        )
+    def wrapper(self: models.Model, *args: Any, **options: Any) -> None:
+        if options.get("update_fields"):
+            names = with_buckets(type(self), options["update_fields"])
+            options["update_fields"] = frozenset(names)
+        save_base(self, *args, **options)
 
     return wrapper

@@ -1,30 +1,32 @@
+"""The text id without gaps: `GaplessIdField`."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from django.core import checks
 from django.db import connections, models
 
 from django_hilo.conf import settings
+from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
-from django_hilo.fields.base import Got_co, IdField, Set_contra, parse_or_none
+from django_hilo.fields.base import Got_co, Set_contra
 from django_hilo.fields.hilo import HiLoField
-from django_hilo.freshness import forget_all_fresh, is_fresh, known_value
-from django_hilo.gapless import last_gapless_number
+from django_hilo.fields.instance_state import value_of, with_explicit_id
+from django_hilo.fields.text import IdField, parse_or_none
 
 if TYPE_CHECKING:
-    from django_hilo.fields.base import Text
+    from django_hilo.fields.text import Text
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
-    """A text id such as ``invoices/1``, the next of which is ``invoices/2``, no gaps.
+    """A text id such as ``invoices/1``; the next one is ``invoices/2``, without a gap.
 
-    The number is taken in the transaction that inserts the row, so a rollback gives it
+    The number is taken in the transaction that inserts the row: a rollback gives it
     back, and other writers of the collection wait for the commit (RavenDB's
-    identities). ``collection`` as in `HiLoField`; ``max_length`` is 64.
+    identities). ``collection`` is as in `HiLoField`; ``max_length`` is 64.
     """
 
     @overload
@@ -48,32 +50,22 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         kwargs.setdefault("max_length", 64)
         super().__init__(**kwargs)
 
-    @property
-    def gives_gapless(self) -> bool:
-        return True
-
-    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
-        # Late, as in django_hilo.checks.
-        from django_hilo.fields.checks import check_gapless_field
-
-        return [*super().check(**kwargs), *check_gapless_field(self)]
-
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
         missing = self._missing(instances)
-        _give_others_first(instances, using)
+        _assign_others_first(instances, using)
         new = [each for each in instances if each._state.adding]
-        above = max(self._explicit(new), default=0)
-        with gapless_ids.given(self, missing, using, above=above):
+        highest = max(self.explicit_ids(new, using).values(), default=0)
+        with gapless_ids.assigning(self, missing, using, above=highest):
             yield
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none, inside the caller's transaction.
 
-        Raises `HiLoError` outside of one: the number of a row that is never inserted
-        would be a gap.
+        Raises `HiLoError` outside of a transaction: the number would be a gap if the
+        row is never inserted.
         """
         missing = self._missing(instances)
         if not missing:
@@ -84,11 +76,11 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 f"(transaction.atomic()), or let save() or the bulk_create() of a "
                 f"HiLoManager do it."
             )
-        gapless_ids.give(self, missing, using)
+        gapless_ids.assign(self, missing, using)
 
     def _written_to(self, instance: models.Model) -> str:
         if self.needs_id(instance):
-            # What becomes of the row, ignored on a conflict perhaps, is not seen.
+            # This bulk_create() may ignore the row on a conflict without a trace.
             raise HiLoError(
                 f"{self} gives no ids in the bulk_create() of a manager that is no "
                 f"HiLoManager: use one, or save()."
@@ -98,17 +90,31 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.needs_id(instance)
 
+    def needs_id(self, instance: models.Model) -> bool:
+        return self.is_missing(instance) or self.was_rolled_back(instance)
+
     def _missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
         missing = {id(each): each for each in instances if self.needs_id(each)}
         return list(missing.values())
 
-    def needs_id(self, instance: models.Model) -> bool:
-        return self.is_missing(instance) or self.was_rolled_back(instance)
+    def explicit_ids(
+        self, instances: Iterable[models.Model], using: str
+    ) -> dict[str, int]:
+        found = {}
+        for instance in with_explicit_id(instances, self, using):
+            parts = parse_or_none(value_of(instance, self))
+            if (
+                parts is not None
+                and parts.collection.lower() == self.collection_name.lower()
+                and not parts.node_tag
+                and not parts.server_prefix
+                and not self.was_rolled_back(instance)
+            ):
+                found[str(parts)] = parts.number
+        return found
 
-    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Raise `HiLoError` where the number of an explicit id is absurdly high."""
-        jump = settings.MAX_FLOOR_JUMP
-        highest = max(self._explicit(instances), default=0)
+    def check_jump(self, ids: dict[str, int], using: str) -> None:
+        jump, highest = settings.MAX_FLOOR_JUMP, max(ids.values())
         if highest <= jump:
             return
         last = last_gapless_number(self.collection_name, using)
@@ -120,36 +126,13 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 f"HILO['MAX_FLOOR_JUMP'] (now {jump})."
             )
 
-    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
-        """Let the next numbers be over those of explicit ids that were inserted."""
-        gapless_ids.keep_clear_of(self, list(self._explicit(instances)), using)
-        forget_all_fresh(instances, self)
-
-    def _explicit(self, instances: Iterable[models.Model]) -> Iterator[int]:
-        """Yield the numbers of ids that are not ours but of the own counter."""
-        for instance in instances:
-            value = known_value(instance, self)
-            if (
-                not isinstance(value, str)
-                or is_fresh(instance, self)
-                or self.was_rolled_back(instance)
-            ):
-                continue
-            parts = parse_or_none(value)
-            if (
-                parts is not None
-                and parts.collection.lower() == self.collection_name.lower()
-                and not parts.node_tag
-                and not parts.server_prefix
-            ):
-                yield parts.number
+    def record(self, ids: dict[str, int], using: str) -> None:
+        gapless_ids.keep_clear_of(self, list(ids.values()), using)
 
 
-def _give_others_first(instances: Sequence[models.Model], using: str) -> None:
-    """Give the HiLo ids while nobody waits for the gapless counter."""
+def _assign_others_first(instances: Sequence[models.Model], using: str) -> None:
+    """Assign HiLo ids before the gapless counter is locked."""
     for field in instances[0]._meta.fields if instances else ():
         if isinstance(field, HiLoField):
-            field.assign_missing(
-                [each for each in instances if field.is_key or each._state.adding],
-                using,
-            )
+            new = [each for each in instances if field.is_key or each._state.adding]
+            field.assign_missing(new, using)

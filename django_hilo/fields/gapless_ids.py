@@ -1,81 +1,80 @@
-"""Gapless ids of instances: the number and the row belong to one transaction."""
+"""Gapless ids of instances: number and row belong to the same transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._allocation.transaction import Ledger
 from django_hilo.conf import settings
+from django_hilo.counters.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.freshness import known_value
-from django_hilo.gapless import next_gapless_numbers, seed_gapless_number
+from django_hilo.fields.base import AssignsIds
+from django_hilo.fields.instance_state import value_of
 from django_hilo.identifiers import check_separator, id_start
-from django_hilo.ledger import Ledger
 from django_hilo.sharding.placement import is_sharded
-
-if TYPE_CHECKING:
-    from django_hilo.fields.base import GivesIds
 
 _TAKEN = "hilo_taken"
 
 
 class _Taking:
-    """Gapless numbers that were taken in a caller's transaction, and their fate."""
+    """Know whether the transaction that took gapless numbers was rolled back."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
         self._committed = self._rolled_back = False
-        bond = Ledger.of(connection).bond(self._commit)
-        # Django keeps the hook, and so the bond, until a rollback drops it, or all
-        # hooks have run: while others run the bond is there, if no longer in the list.
-        self._bond = ref(bond, self._gone)
+        detector = Ledger.of(connection).detector(self._commit)
+        # Django keeps the hook, and so the detector, until a rollback drops it, or all
+        # hooks have run: while others run it is alive, though no longer in the list.
+        self._detector = ref(detector, self._gone)
 
     def was_rolled_back(self) -> bool:
-        """Whether that is certain."""
-        bond = self._bond()
-        broken = bond is not None and bond.is_broken
+        """Whether it certainly was."""
+        detector = self._detector()
+        broken = detector is not None and detector.is_invalidated
         return not self._committed and (self._rolled_back or broken)
 
     @property
     def was_committed(self) -> bool:
-        """Whether that is certain."""
+        """Whether it certainly committed."""
         return self._committed
 
     def _commit(self) -> None:
         self._committed = True
 
-    def _gone(self, bond: object) -> None:
-        # After a commit hooks run in autocommit mode; one that raises drops the others.
+    def _gone(self, detector: object) -> None:
+        # Hooks run in autocommit mode after a commit; one that raises drops the others.
         self._rolled_back = not self._connection.autocommit
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # In another process or a deep copy nothing is known of the transaction.
+        # A copy, or another process, knows nothing about the transaction.
         return _Unknown, ()
 
 
 class _Unknown:
-    """Stands for numbers of whose transaction nothing is known."""
+    """The transaction that took the numbers is not known."""
 
     def was_rolled_back(self) -> bool:
         return False
 
 
 @contextmanager
-def given(
-    field: GivesIds,
+def assigning(
+    field: AssignsIds,
     instances: Iterable[models.Model],
     using: str,
     end: Callable[[models.Model], str] = lambda instance: "",
     above: int = 0,
 ) -> Iterator[None]:
-    """Give gapless ids for rows that are inserted in the block, or take them back.
+    """Give gapless ids to instances whose rows the block inserts.
 
-    The numbers are over ``above``, that of an explicit id beside them.
+    An error in the block takes the ids back. ``end`` returns what follows a number;
+    the numbers are higher than ``above``, the highest explicit number beside them.
     """
     distinct = list({id(each): each for each in instances}.values())
     if not distinct and not above:
@@ -87,7 +86,7 @@ def given(
             setattr(instance, field.attname, _taken(instance)[field.attname][1])
     before = [(each, _snapshot(field, each)) for each in distinct]
     connection = connections[using]
-    # In a transaction before the savepoint, whose end this block sees itself.
+    # Inside a transaction: before the savepoint, whose rollback this block sees.
     taking = _Taking(connection) if connection.in_atomic_block else None
     by_itself = taking is None and connection.get_autocommit()
     try:
@@ -96,7 +95,7 @@ def given(
                 taking = _Taking(connection)  # its hook is the first to run
             keep_clear_of(field, [above] if above else [], using)
             if distinct:
-                _give(field, distinct, using, end, taking or _Unknown())
+                _assign(field, distinct, using, end, taking or _Unknown())
             yield
     except BaseException:
         if taking is not None and taking.was_committed:
@@ -108,15 +107,15 @@ def given(
         raise
 
 
-def give(field: GivesIds, instances: Sequence[models.Model], using: str) -> None:
+def assign(field: AssignsIds, instances: Sequence[models.Model], using: str) -> None:
     """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
     _refuse_sharded(field)
     taking = _Taking(connections[using])
-    _give(field, instances, using, lambda instance: "", taking)
+    _assign(field, instances, using, lambda instance: "", taking)
 
 
-def _give(
-    field: GivesIds,
+def _assign(
+    field: AssignsIds,
     instances: Sequence[models.Model],
     using: str,
     end: Callable[[models.Model], str],
@@ -127,13 +126,13 @@ def _give(
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = next_gapless_numbers(collection, len(instances), using)
     for instance, number, last in zip(instances, numbers, ends, strict=True):
-        before, name = known_value(instance, field), field.attname
-        field.give_one(instance, f"{start}{number}{last}", using)
+        before, name = value_of(instance, field), field.attname
+        field.assign([instance], [f"{start}{number}{last}"], using)
         entry = {name: (getattr(instance, name), before, taking)}
         setattr(instance._state, _TAKEN, {**_taken(instance), **entry})
 
 
-def _refuse_sharded(field: GivesIds) -> None:
+def _refuse_sharded(field: AssignsIds) -> None:
     if is_sharded(field.model):
         raise HiLoError(
             f"{field} gives no gapless ids: the rows of {field.model._meta.label} are "
@@ -142,9 +141,9 @@ def _refuse_sharded(field: GivesIds) -> None:
 
 
 def _snapshot(
-    field: GivesIds, instance: models.Model
+    field: AssignsIds, instance: models.Model
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the ids of an instance, and what Django knows of its row."""
+    """Return the ids of an instance, and its state."""
     fields = instance._meta.concrete_fields
     names = [each.attname for each in fields if each.primary_key or each is field]
     known = vars(instance)
@@ -152,19 +151,19 @@ def _snapshot(
     return values, dict(vars(instance._state))
 
 
-def was_rolled_back(field: GivesIds, instance: models.Model) -> bool:
+def was_rolled_back(field: AssignsIds, instance: models.Model) -> bool:
     """Whether an instance has a gapless id that its rollback gave back."""
     taken = _taken(instance)
     if field.attname not in taken:
         return False
     value, _, taking = taken[field.attname]
-    if value is None or known_value(instance, field) != value:
+    if value is None or value_of(instance, field) != value:
         return False
     rolled_back: bool = taking.was_rolled_back()
     return rolled_back
 
 
-def refuse_lost(field: GivesIds, instance: models.Model) -> None:
+def refuse_lost(field: AssignsIds, instance: models.Model) -> None:
     """Raise `HiLoError` for an update by an id that a rollback gave back."""
     if was_rolled_back(field, instance):
         raise HiLoError(
@@ -179,7 +178,7 @@ def _taken(instance: models.Model) -> dict[str, tuple[str, Any, Any]]:
     return taken
 
 
-def keep_clear_of(field: GivesIds, numbers: Sequence[int], using: str) -> None:
-    """Let no coming gapless number be one of explicit ids inserted on ``using``."""
+def keep_clear_of(field: AssignsIds, numbers: Sequence[int], using: str) -> None:
+    """Raise the gapless counter to the numbers of explicit ids."""
     if numbers:
         seed_gapless_number(field.collection_name, max(numbers), using)

@@ -1,3 +1,5 @@
+"""The text id of a HiLo counter: `HiLoField`."""
+
 from __future__ import annotations
 
 import operator
@@ -5,49 +7,46 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from django.core import checks
+from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext as _
 
-from django_hilo import floors, generator
-from django_hilo.anchors import Anchor, anchor_of
+from django_hilo import generator
+from django_hilo._allocation.target import CounterField, Target, resolve
+from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import gapless_ids, server_ids
-from django_hilo.fields.base import Got_co, IdField, Set_contra, parse_or_none
-from django_hilo.fields.conventions import apply_convention
-from django_hilo.fields.saving import NOTHING
-from django_hilo.freshness import (
-    explicit_on,
-    forget_all_fresh,
-    fresh_on,
-    is_watched,
-    known_value,
-    settle,
-    without_value,
-)
-from django_hilo.identifiers import MAX_WIDTH, DocumentId
-from django_hilo.targets import CounterField, resolve
+from django_hilo.fields import gapless_ids
+from django_hilo.fields.anchors import Anchor, anchor_of
+from django_hilo.fields.base import Got_co, Set_contra
+from django_hilo.fields.counted import CountedIds
+from django_hilo.fields.instance_state import value_of, without_id
+from django_hilo.fields.text import IdField, parse_or_none
+from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
 
 if TYPE_CHECKING:
-    from django_hilo.fields.base import Text
+    from django_hilo.fields.text import Text
 
-# What makes an id of an instance and the id that its counter gave.
+# Returns the id to store, from an instance and the id that its counter gave.
 Convention = Callable[[models.Model, str], str]
 
+# How the id ends that asks for a gapless one.
+_GAPLESS = "|"
 
-class HiLoField(IdField[Set_contra, Got_co], CounterField):
+
+class HiLoField(CountedIds, IdField[Set_contra, Got_co], CounterField):
     """A text id such as ``orders/33-A``, given when the object is first saved.
 
-    ``collection`` is the family of ids that share a counter (default: the plural of the
-    model's name by RavenDB's convention). ``anchor`` names a relation or field, through
-    relations too (``"order__customer"``), or is an importable callable of the instance;
-    its id or text follows a ``$``. ``convention(instance, document_id)`` is an
-    importable callable that gets the generated id and returns the one to store
-    (RavenDB's RegisterAsyncIdConvention). ``width`` writes numbers with leading zeros,
-    1 to 19 digits; with 19 the order of texts is that of numbers. ``capacity`` and
-    ``max_capacity`` bound the ranges. With ``server_ids`` an object that is saved with
-    the id ``orders|`` gets the next gapless id, with ``orders/`` one of 19 digits
-    (RavenDB's identities and server-side ids). ``max_length`` is 64, with an anchor
-    128.
+    - ``collection`` names the counter; the default is the plural of the model's name
+      by RavenDB's convention.
+    - ``anchor`` is the path of a relation or field (``"order__customer"``), or an
+      importable function of the instance. Its id or text follows a ``$`` in the id.
+    - ``convention(instance, document_id)`` is an importable function that returns the
+      id to store (RavenDB's RegisterAsyncIdConvention).
+    - ``width`` pads numbers with zeros to 1 to 19 digits; 19 sorts texts as numbers.
+    - ``capacity`` and ``max_capacity`` bound the size of ranges.
+    - ``server_ids`` accepts RavenDB's requests for ids: an object saved with the id
+      ``orders|`` gets the next gapless id, with ``orders/`` one of 19 digits.
+    - ``max_length`` is 64 by default, and 128 with an anchor.
     """
 
     own_options = (
@@ -110,19 +109,18 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
         super().__init__(**kwargs)
 
-    @property
-    def gives_gapless(self) -> bool:
-        return self.server_ids
-
-    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
-        # Late, as in django_hilo.checks.
-        from django_hilo.fields.checks import check_hilo_field
-
-        return [*super().check(**kwargs), *check_hilo_field(self)]
-
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
-        self._check_request(value)
+        self._is_valid_request(value)
         super().validate(value, model_instance)
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = super().pre_save(model_instance, add)
+        if add and _is_request(value) and self._is_valid_request(value):
+            raise HiLoError(
+                f"{value!r} asks for an id, which only a new object gets: by save(), "
+                f"or by the bulk_create() of a HiLoManager."
+            )
+        return value
 
     def needs_id(self, instance: models.Model) -> bool:
         return (
@@ -133,112 +131,88 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     def needs_gapless(self, instance: models.Model) -> bool:
         asks = self._asks(instance)
-        return (
-            asks and server_ids.asks_for_gapless(self._value(instance))
-        ) or self.was_rolled_back(instance)
-
-    def give_at_once(self, instance: models.Model, using: str) -> bool:
-        value = getattr(instance, self.attname)
-        if (
-            (value is not None and value != "")
-            or not self.primary_key
-            or self.anchor is not None
-            or self.convention is not None
-            or self.server_ids
-        ):
-            return False
-        self.give_one(instance, self._next_id(using), using)
-        return True
+        return (asks and value_of(instance, self).endswith(_GAPLESS)) or (
+            self.was_rolled_back(instance)
+        )
 
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> AbstractContextManager[None]:
-        self.assign_missing(instances, using)
-        return self._inserting_gapless(instances, using) if self.server_ids else NOTHING
+        inserting = super().inserting(instances, using)
+        if not self.server_ids:
+            return inserting
+        return self._assigning_gapless(instances, using)
 
     @contextmanager
-    def _inserting_gapless(
+    def _assigning_gapless(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
         asking = [each for each in instances if self.needs_gapless(each)]
-        # An id that was rolled back is no explicit one: its number comes again.
+        # An id that was rolled back is not explicit: its number comes again.
         others = [each for each in instances if not self.was_rolled_back(each)]
-        beside = self._explicit(others, using) if asking else []
-        above = max((each.number for each in beside if not each.node_tag), default=0)
-        with gapless_ids.given(self, asking, using, self._end, above):
+        beside = _untagged(self.explicit_ids(others, using)) if asking else []
+        highest = max(beside, default=0)
+        with gapless_ids.assigning(self, asking, using, self._end, highest):
             yield
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        value = getattr(model_instance, self.attname)
-        # The short way of most rows; Django asks twice for each that is saved.
-        if type(value) is str and value[-1:].isalnum() and is_watched(model_instance):
-            return value
-        value = super().pre_save(model_instance, add)
-        if add and server_ids.is_request(value):
-            server_ids.check_request(value, self)
-            raise HiLoError(
-                f"{value!r} asks for an id, which only a new object gets: by save(), "
-                f"or by the bulk_create() of a HiLoManager."
-            )
-        return value
-
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
-        """Give ids to the instances that have none, for one reservation at most.
+        """Give ids to the instances that have none, with one reservation at most.
 
-        Also to those that ask for a server-side id; a gapless one is left to the save.
+        Instances that ask for a server-side id get one; `inserting` gives gapless ids.
         """
         instances = list(instances)
-        missing = without_value(instances, self)
+        missing = without_id(instances, self)
         asking: dict[int, models.Model] = {}
         if len(missing) < len(instances):
-            for instance in instances:
-                value = known_value(instance, self)
-                if (
-                    server_ids.is_request(value)
-                    and self._asks(instance)
-                    and not server_ids.asks_for_gapless(value)
-                ):
-                    asking[id(instance)] = instance
+            # By identity, as an instance may be there twice.
+            asking = {
+                id(instance): instance
+                for instance in instances
+                if self._asks(instance) and not self.needs_gapless(instance)
+            }
         if missing:
-            self._give_next(missing, using)
+            ends = self._ends(missing, self.width or 1)
+            if len(missing) == 1:
+                # The generator remembers where the ids of a key's model come from.
+                target = self.model if self.primary_key else self
+                ids = [generator.next_id(target, using)]
+            else:
+                ids = generator.next_ids(self, len(missing), using)
+            self._assign_by_convention(
+                missing, list(map(operator.add, ids, ends)), using
+            )
         if asking:
-            self._give_padded(list(asking.values()), using)
-
-    def _give_next(self, instances: Sequence[models.Model], using: str) -> None:
-        ends = self._ends(instances, self.width or 1)
-        if len(instances) == 1:
-            ids = [self._next_id(using)]
-        else:
-            ids = generator.next_ids(self, len(instances), using)
-        if self.anchor is not None:
+            ends = self._ends(list(asking.values()), MAX_WIDTH)
+            wide = resolve(self, using)._replace(width=MAX_WIDTH)
+            ids = generator.next_ids(wide, len(asking))
             ids = list(map(operator.add, ids, ends))
+            self.assign(list(asking.values()), ids, using)
+
+    def _assign_by_convention(
+        self, instances: Sequence[models.Model], ids: Sequence[str], using: str
+    ) -> None:
         if self.convention is None:
-            self.give(instances, ids, using)
-        else:
-            # One may look at the ids of those before it.
-            for instance, id in zip(instances, ids, strict=True):
-                self.give_one(instance, apply_convention(self, instance, id), using)
-
-    def _next_id(self, using: str) -> str:
-        # Of a key by its model, the way to whose ids is remembered.
-        return generator.next_id(self.model if self.primary_key else self, using)
-
-    def _give_padded(self, instances: Sequence[models.Model], using: str) -> None:
-        ends = self._ends(instances, MAX_WIDTH)
-        wide = resolve(self, using)._replace(width=MAX_WIDTH)
-        ids = generator.next_ids(wide, len(instances))
-        self.give(instances, list(map(operator.add, ids, ends)), using)
+            self.assign(instances, ids, using)
+            return
+        for instance, document_id in zip(instances, ids, strict=True):
+            value: Any = self.convention(instance, document_id)
+            fault = _fault_of(value, document_id)
+            if fault is not None:
+                raise HiLoError(
+                    f"The convention of {self} returned {value!r}: {fault}."
+                )
+            # One at a time: the next call may look at the ids before it.
+            self.assign([instance], [value], using)
 
     def _ends(self, instances: Sequence[models.Model], digits: int) -> list[str]:
-        """Return the anchors, all of them before the first number is spent.
+        """Return what follows the numbers, before the first number is spent.
 
-        Raises `HiLoError` for one that no number would leave enough room.
+        Raises `HiLoError` if an anchor leaves no room for a number.
         """
         if self.anchor is None:
-            ends, longest = [""] * len(instances), ""
-        else:
-            ends = [self._end(each) for each in instances]
-            longest = max(ends, key=len)
+            return [""] * len(instances)
+        ends = [self._end(each) for each in instances]
+        longest = max(ends, key=len)
         collection = self.collection_name
         least = len(collection) + 1 + digits + len(longest)
         if self.convention is None and self.max_length and least > self.max_length:
@@ -252,61 +226,86 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     def _end(self, instance: models.Model) -> str:
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
 
-    def _value(self, instance: models.Model) -> Any:
-        return known_value(instance, self)
-
     def _asks(self, instance: models.Model) -> bool:
         """Whether an instance's id asks for another one; raises ValidationError."""
-        return instance._state.adding and self._check_request(self._value(instance))
+        return instance._state.adding and self._is_valid_request(
+            value_of(instance, self)
+        )
 
-    def _check_request(self, value: Any) -> bool:
-        if not server_ids.is_request(value):
+    def _is_valid_request(self, value: Any) -> bool:
+        """Whether a value asks for an id.
+
+        Raises ValidationError if the field does not give ids that are asked for, or if
+        the value asks for an id of another collection.
+        """
+        if not _is_request(value):
             return False
-        server_ids.check_request(value, self)
+        collection = self.collection_name
+        if not self.server_ids:
+            raise ValidationError(
+                _(
+                    "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which "
+                    "this field does not take: set server_ids=True on it, or leave the "
+                    "id out."
+                ),
+                code="server_ids",
+                params={"id": value, "end": value[-1]},
+            )
+        if value[:-1].lower() != collection.lower():
+            raise ValidationError(
+                _(
+                    "The id “%(id)s” asks for an id of another collection than "
+                    "“%(own)s”."
+                ),
+                code="server_ids",
+                params={"id": value, "own": collection},
+            )
         return True
 
-    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Raise `HiLoError` where the number of an explicit id is absurdly high."""
-        found = self._explicit(instances, using)
-        if found:
-            highest = max(found, key=lambda document_id: document_id.number)
-            floors.check_jump(resolve(self, using), highest.number, str(highest))
+    def number_in(self, value: Any, target: Target) -> int | None:
+        parts = parse_or_none(value)
+        if (
+            parts is None
+            or parts.collection.lower() != target.collection.lower()
+            or parts.node_tag not in ("", target.node_tag)
+        ):
+            return None
+        return parts.number
 
-    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        found = self._explicit(instances, using)
-        if found:
-            numbers = [document_id.number for document_id in found]
-            floors.expect(resolve(self, using), numbers)
-
-    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
-        """Keep coming ranges over the numbers of explicit ids that were inserted."""
-        others = settle(instances, self, using)
-        found = self._explicit(others, using)
-        if found:
-            numbers = [document_id.number for document_id in found]
-            floors.observe(resolve(self, using), numbers, using)
+    def record(self, ids: dict[str, int], using: str) -> None:
+        super().record(ids, using)
         if self.server_ids:
-            untagged = [each.number for each in found if not each.node_tag]
-            gapless_ids.keep_clear_of(self, untagged, using)
-        forget_all_fresh(others, self)
+            gapless_ids.keep_clear_of(self, _untagged(ids), using)
 
-    def _explicit(
-        self, instances: Iterable[models.Model], using: str
-    ) -> list[DocumentId]:
-        """Return the ids that are not ours but of the own counter."""
-        found: list[DocumentId] = []
-        for instance in explicit_on(instances, self, using):
-            value = self._value(instance)
-            if not isinstance(value, str):
-                continue
-            given_on = fresh_on(instance, self)
-            target = resolve(self, using)
-            if given_on is None or resolve(self, given_on).using != target.using:
-                document_id = parse_or_none(value)
-                if (
-                    document_id is not None
-                    and document_id.collection.lower() == target.collection.lower()
-                    and document_id.node_tag in ("", target.node_tag)
-                ):
-                    found.append(document_id)
-        return found
+
+def _is_request(value: Any) -> bool:
+    """Whether a value ends as an id that asks for another; an anchor may end so."""
+    return (
+        isinstance(value, str)
+        and not value[-1:].isalnum()  # most ids: no setting is read for them
+        and value.endswith((_GAPLESS, settings.SEPARATOR))
+        and anchor_in(value) is None
+    )
+
+
+def _untagged(ids: dict[str, int]) -> list[int]:
+    """Return the numbers of ids without a node tag, as gapless ids are."""
+    return [number for id, number in ids.items() if not parse(id).node_tag]
+
+
+def _fault_of(value: Any, document_id: str) -> str | None:
+    """Return why a convention must not return a value for a generated id, if so."""
+    if not isinstance(value, str) or not value or "\x00" in value:
+        return "it must be a text of at least one character"
+    if value.startswith("/") or _is_request(value):
+        return "it must neither start with '/' nor end in '|' or a separator"
+    made, given = parse_or_none(value), parse(document_id)
+    if made is None or made.number == given.number:
+        return None
+    family = (made.collection.lower(), made.server_prefix, made.node_tag)
+    if family != (given.collection.lower(), given.server_prefix, given.node_tag):
+        return None
+    return (
+        f"the counter will give the number {made.number} to another object; keep "
+        f"{given.number}, or leave the pattern of {document_id!r}"
+    )

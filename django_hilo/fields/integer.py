@@ -1,3 +1,5 @@
+"""The integer key that is given before the row is inserted: `HiLoBigAutoField`."""
+
 from __future__ import annotations
 
 import logging
@@ -5,59 +7,55 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from django.core import checks
 from django.db import connections, models
 
-from django_hilo import floors, generator
-from django_hilo.columns import KeyColumn
+from django_hilo import generator
+from django_hilo._allocation.target import CounterField, Target, given_source, home_of
+from django_hilo._database.dialects import dialect_of
+from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields.base import GivesIds
-from django_hilo.freshness import (
-    explicit_on,
-    forget_all_fresh,
-    fresh_on,
+from django_hilo.fields.base import AssignsIds
+from django_hilo.fields.collection_names import collection_of_keys
+from django_hilo.fields.counted import CountedIds
+from django_hilo.fields.instance_state import (
     is_from_default,
-    known_value,
     leave_to_default,
-    settle,
-    without_value,
+    without_id,
 )
-from django_hilo.naming import collection_of_keys
 from django_hilo.sources.base import Source
-from django_hilo.targets import CounterField, given_source, home_of, resolve
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
 
     _Number = int | str | Combinable | None
-    _GivesIds = GivesIds[_Number, int]
+    _AssignsIds = AssignsIds[_Number, int]
     _BigAutoField = models.BigAutoField[_Number, int]
 else:
-    _GivesIds = GivesIds
+    _AssignsIds = AssignsIds
     _BigAutoField = models.BigAutoField
 
 
 logger = logging.getLogger("django_hilo")
 
-# Where DEFAULT_AUTO_FIELD reaches the model of the table django_migrations.
-_RECORD = "django.db.migrations.recorder"
+# DEFAULT_AUTO_FIELD reaches the model of the table django_migrations here.
+_RECORDER = "django.db.migrations.recorder"
 
 
-# Ignored: AutoFieldMixin's contribute_to_class() takes any keywords, Field's does not.
-class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[misc]
+# Ignored: contribute_to_class() of AutoFieldMixin takes any keywords, Field's does not.
+class HiLoBigAutoField(CountedIds, _AssignsIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 
-    Column, default of the database and migrations are those of a BigAutoField; it may
-    be ``DEFAULT_AUTO_FIELD``. ``source`` is a counter of another system
-    (`django_hilo.sources`). Without one the numbers come, on PostgreSQL, from the
-    column's own sequence; elsewhere from the counter ``collection`` with the empty tag
-    (default: the model's app label and name), over the rows that exist. ``capacity``
-    and ``max_capacity`` bound the ranges.
+    Column, default of the database and migrations are those of a BigAutoField. The
+    field may be ``DEFAULT_AUTO_FIELD``.
+
+    - ``source`` is a counter of another system (`django_hilo.sources`). Without it
+      the numbers come from the column's own sequence on PostgreSQL; elsewhere from a
+      counter with the empty tag, which starts over the rows that exist.
+    - ``collection`` names that counter (default: the model's app label and name).
+    - ``capacity`` and ``max_capacity`` bound the size of ranges.
     """
 
     is_integer = True
-    _plain_field = models.BigAutoField
-    _plain_type = int
     _has_no_counter = False
     own_options = ("collection", "source", "capacity", "max_capacity")
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
@@ -77,12 +75,6 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
         self.max_capacity = max_capacity
         super().__init__(*args, **kwargs)
 
-    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
-        # Late, as in django_hilo.checks.
-        from django_hilo.fields.checks import check_integer_field
-
-        return [*super().check(**kwargs), *check_integer_field(self)]
-
     @property
     def collection_name(self) -> str:
         if self.collection is not None:
@@ -92,11 +84,11 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
 
     @property
     def is_historical(self) -> bool:
-        """Whether the model is one of a migration's."""
+        """Whether the model is one of a migration."""
         return self.model.__module__ == "__fake__"
 
     def counter_of(self, using: str) -> tuple[str, Source]:
-        # Most projects have no such field.
+        # Imported late, as most projects have no such field.
         from django_hilo.sources.column import source_of
 
         column = KeyColumn(self.model._meta.db_table, str(self.column))
@@ -104,24 +96,25 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
         return source_of(self.collection_name, column, self.is_historical, using, home)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        # bulk_create() of a plain manager says neither its database nor what it does
-        # on conflicts; the column's default is right in all cases.
+        # bulk_create() of a plain manager names neither its database nor its way with
+        # conflicts. The default of the column is right in every case.
         using = self._written_to(instance)
         if is_from_default(instance) or self._shares_numbers_with_default(using):
             return None
         return super().get_pk_value_on_save(instance)
 
     def _shares_numbers_with_default(self, using: str) -> bool:
-        shares = connections[using].vendor in ("postgresql", "sqlite")
+        shares = dialect_of(connections[using]).shares_keys_with_default
         return shares and given_source(self) is None
 
     @contextmanager
     def conflicting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
-        """Leave new numbers to the default: a row that exists keeps its own.
+        """Leave new numbers to the default, because an existing row keeps its own.
 
-        MariaDB gets ours, and the objects forget them: which have rows is not known.
+        On MariaDB the rows get our numbers, and the objects forget them: nobody knows
+        which of the rows were inserted.
         """
         missing = [each for each in instances if self.is_missing(each)]
         if self._shares_numbers_with_default(using):
@@ -134,101 +127,69 @@ class HiLoBigAutoField(_GivesIds, _BigAutoField, CounterField):  # type: ignore[
             setattr(instance, self.attname, None)
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
-        """Give numbers to the instances that have none, for one reservation at most.
+        """Give numbers to the instances that have none, with one reservation at most.
 
-        In a migration that runs before the tables of django_hilo exist they are left to
-        the column's default, as is Django's own record of migrations.
+        In a migration that runs before the tables of django_hilo exist, the default of
+        the column gives them. Django's own record of migrations is one such case.
         """
         missing = [
-            each for each in without_value(instances, self) if not is_from_default(each)
+            each for each in without_id(instances, self) if not is_from_default(each)
         ]
         if not missing:
             return
         try:
-            if self._has_no_counter or self.model.__module__ == _RECORD:
+            if self._has_no_counter or self.model.__module__ == _RECORDER:
                 raise TableMissing
-            numbers = self._next_numbers(len(missing), using)
+            self.assign(missing, self._next_numbers(len(missing), using), using)
         except TableMissing as error:
             self._note_missing_tables(error)
             for instance in missing:
                 leave_to_default(instance)
-            return
-        self.give(missing, numbers, using)
-
-    def give_at_once(self, instance: models.Model, using: str) -> bool:
-        if getattr(instance, self.attname) is not None or not self.primary_key:
-            return False
-        self.assign_missing([instance], using)
-        return True
 
     def _next_numbers(self, n: int, using: str) -> list[int]:
         if n == 1 and self.primary_key:
-            # By its model, the way to whose numbers is remembered.
+            # The generator remembers where the numbers of a key's model come from.
             number: Any = generator.next_id(self.model, using)
             return [number]
         return generator.next_numbers(self, n, using)
 
-    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        found = self._explicit(instances, using)
-        if found:
-            highest = max(found)
-            floors.check_jump(resolve(self, using), highest, str(highest))
+    def explicit_ids(
+        self, instances: Iterable[models.Model], using: str
+    ) -> dict[str, int]:
+        if self._has_no_counter:
+            return {}
+        own = [each for each in instances if not is_from_default(each)]
+        return super().explicit_ids(own, using)
 
-    def expect_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        found = self._explicit(instances, using)
-        if found:
-            try:
-                floors.expect(resolve(self, using), found)
-            except TableMissing as error:
-                self._note_missing_tables(error)
+    def number_in(self, value: Any, target: Target) -> int | None:
+        try:
+            number = int(value)
+        except (TypeError, ValueError, OverflowError):
+            return None  # the database will refuse it
+        return number if number > 0 else None
 
-    def observe_inserted(self, instances: Sequence[models.Model], using: str) -> None:
-        """Keep coming ranges over the explicit numbers that were inserted."""
-        others = settle(instances, self, using)
-        found = self._explicit(others, using)
-        if found:
-            try:
-                floors.observe(resolve(self, using), found, using)
-            except TableMissing as error:
-                self._note_missing_tables(error)
-        forget_all_fresh(others, self)
+    def reserve(self, ids: dict[str, int], using: str) -> None:
+        with self._tables_may_be_missing():
+            super().reserve(ids, using)
+
+    def record(self, ids: dict[str, int], using: str) -> None:
+        with self._tables_may_be_missing():
+            super().record(ids, using)
+
+    @contextmanager
+    def _tables_may_be_missing(self) -> Iterator[None]:
+        try:
+            yield
+        except TableMissing as error:
+            self._note_missing_tables(error)
 
     def _note_missing_tables(self, error: TableMissing) -> None:
-        """Go on by the column's default; the counter starts over its numbers later."""
-        # A model of a migration lives as long as that: asked once.
+        """Leave numbers to the column's default; the counter will start over them."""
+        # A model of a migration does not outlive it, so it need not ask again.
         self._has_no_counter = self.is_historical
-        if not self.is_historical and self.model.__module__ != _RECORD:
+        if not self.is_historical and self.model.__module__ != _RECORDER:
             logger.warning(
                 "%s is numbered by the database, without django-hilo: %s",
                 self.model._meta.label,
                 error,
             )
-
-    def _explicit(self, instances: Iterable[models.Model], using: str) -> list[int]:
-        """Return the numbers over 0 that are not ours."""
-        if self._has_no_counter:
-            return []
-        found = []
-        for instance in explicit_on(instances, self, using):
-            value = known_value(instance, self)
-            if not (self._is_ours(instance, using) or is_from_default(instance)):
-                number = _number_of(value)
-                if number > 0:
-                    found.append(number)
-        return found
-
-    def _is_ours(self, instance: models.Model, using: str) -> bool:
-        """Whether an instance's number is new, if on another alias of one counter."""
-        given_on = fresh_on(instance, self)
-        return (
-            given_on is not None
-            and resolve(self, given_on).key == resolve(self, using).key
-        )
-
-
-def _number_of(value: Any) -> int:
-    """Return a key's number; 0 for what is none, which the database will refuse."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0

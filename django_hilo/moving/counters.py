@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models.fields import AutoFieldMixin
 
-from django_hilo.columns import KeyColumn
+from django_hilo.counters.key_column import KeyColumn
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.relations import Column
 from django_hilo.moving.steps import Move, Step

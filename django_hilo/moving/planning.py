@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import models
 
+from django_hilo._allocation.target import resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
 from django_hilo.moving.expressions import Sql
@@ -14,7 +15,6 @@ from django_hilo.moving.shapes import shape_of
 from django_hilo.moving.steps import Move, Step
 from django_hilo.moving.strangers import check_all_are_known
 from django_hilo.moving.values import Integers, Mapped, Values
-from django_hilo.targets import resolve
 
 _STEPS = {
     "postgresql": postgresql.steps,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from django_hilo._allocation.formats import TextFormat
+from django_hilo._allocation.target import Target, resolve
 from django_hilo.conf import settings
-from django_hilo.formats import TextFormat
 from django_hilo.identifiers import check_separator, id_end, id_start
 from django_hilo.models import ServerPrefix
 from django_hilo.sources.own import OwnCounter
-from django_hilo.targets import Target, resolve
 
 
 class Shape(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django_hilo.columns import KeyColumn
+from django_hilo.counters.key_column import KeyColumn
 from django_hilo.moving import counters, mapping
 from django_hilo.moving.constraints import check_sqlite_keys
 from django_hilo.moving.relations import by_table

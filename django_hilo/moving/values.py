@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from django_hilo.formats import TextFormat
+from django_hilo._allocation.formats import TextFormat
 from django_hilo.moving.expressions import Sql
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django_hilo import lending
+from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.identifiers import shown
 from django_hilo.models import HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
 from django_hilo.sources.own import OwnCounter
-from django_hilo.targets import Target, fields_of, resolve
 
 # From so many on no tag makes another.
 MOST_COUNTERS = 10_000
@@ -64,7 +64,7 @@ def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:
     """
     alias = alias_of(database)
     try:
-        target = lending.known_gapless_target(collection, alias)
+        target = remote.known_gapless_target(collection, alias)
     except LookupError:
         raise Refusal(
             400,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from django_hilo import gapless, steering
+from django_hilo._operations import edit_counter
+from django_hilo.counters import gapless
 from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access, protocol
 from django_hilo.ravendb.databases import alias_of, gapless_counter_of
@@ -25,7 +26,7 @@ def next_identity(request: HttpRequest, database: str) -> HttpResponse:
 def seed_identity(request: HttpRequest, database: str) -> HttpResponse:
     """Set the last number, of an unknown collection too; answer what it is then."""
     seed = SeededIdentity.read(request.GET)
-    _, last = steering.seed_gapless(
+    _, last = edit_counter.seed_gapless(
         seed.collection,
         seed.value,
         force=seed.force,

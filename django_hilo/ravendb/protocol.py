@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
+from django_hilo.counters.ranges import next_capacity
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
@@ -15,7 +16,6 @@ from django_hilo.identifiers import (
     check_separator,
     shown,
 )
-from django_hilo.ranges import next_capacity
 
 # What the name of an identity ends in, given or not.
 IDENTITY_END = "|"

@@ -7,7 +7,8 @@ import logging
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
-from django_hilo import lending
+from django_hilo._allocation.target import Target, home_of
+from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import id_start
@@ -20,7 +21,6 @@ from django_hilo.ravendb.databases import (
 )
 from django_hilo.ravendb.endpoints import endpoint
 from django_hilo.ravendb.protocol import NextRange, Refusal, ReturnedRange
-from django_hilo.targets import Target, home_of
 
 logger = logging.getLogger("django_hilo")
 
@@ -36,7 +36,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     check_room(target)
     size = protocol.capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
-    lent = lending.lend(target, size, needed=1, above=above, issuer=ISSUER)
+    lent = remote.lend(target, size, needed=1, above=above, issuer=ISSUER)
     separator = wanted.separator or settings.SEPARATOR
     body = protocol.range_body(
         id_start(wanted.tag, separator, lent.server_prefix),
@@ -54,7 +54,7 @@ def return_range(request: HttpRequest, database: str) -> HttpResponse:
     returned = ReturnedRange.read(request.GET)
     target = target_of(returned.tag, database)
     try:
-        lending.take_back_issued(target, returned.end, returned.last, ISSUER)
+        remote.take_back_issued(target, returned.end, returned.last, ISSUER)
     except RangeNotReturned as refused:
         logger.debug("A client of RavenDB's keeps a gap: %s", refused)
     return HttpResponse(status=204)

@@ -8,7 +8,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound
 
-from django_hilo import lending
+from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.models import (
     HiLoDocument,
@@ -16,7 +17,6 @@ from django_hilo.models import (
     validate_node_tag,
 )
 from django_hilo.rest_framework.errors import Conflict
-from django_hilo.targets import Target, fields_of, resolve
 
 NO_TAG = "-"
 
@@ -38,7 +38,7 @@ def lendable(collection: str, using: str | None) -> Target:
     """Return the counter of a collection that a model or a counter knows."""
     _named(validate_collection, collection)
     try:
-        return lending.known_target(collection, using)
+        return remote.known_target(collection, using)
     except LookupError as error:
         raise NotFound(str(error)) from error
 
@@ -47,7 +47,7 @@ def gapless(collection: str, using: str | None) -> Target:
     """Return the counter of a collection that also a gapless counter may know."""
     _named(validate_collection, collection)
     try:
-        target = lending.known_gapless_target(collection, using)
+        target = remote.known_gapless_target(collection, using)
     except LookupError as error:
         raise NotFound(str(error)) from error
     if not settings.SHOW_NODE_TAG and target.field is not None:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.utils import html
 
+from django_hilo._operations.table_scan import homes
 from django_hilo.conf import settings
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
@@ -18,7 +19,6 @@ from django_hilo.identifiers import (
     shown,
 )
 from django_hilo.models import validate_collection, validate_server_prefix
-from django_hilo.tables import homes
 
 _DIGITS = re.compile(r"-?[0-9]{1,30}")
 

@@ -21,7 +21,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from django_hilo import prefixes, steering
+from django_hilo._allocation.target import home_of
+from django_hilo._operations import edit_counter, server_prefixes
 from django_hilo.conf import settings
 from django_hilo.generator import next_numbered_ids
 from django_hilo.identifiers import id_start
@@ -39,7 +40,6 @@ from django_hilo.rest_framework.permissions import (
     HasPermissionOfMethod,
 )
 from django_hilo.rest_framework.throttling import HiLoThrottle
-from django_hilo.targets import home_of
 
 
 class HiLoView(GenericAPIView[Any]):
@@ -150,7 +150,7 @@ class Document(HiLoView):
         """Raise Max."""
         number = self.sent()["max"]
         row = counters.stored(collection, node_tag, self.database)
-        row = steering.raise_max(row, number, user=request.user)
+        row = edit_counter.raise_max(row, number, user=request.user)
         return Response(serializers.DocumentSerializer(row).data)
 
 
@@ -191,7 +191,7 @@ class Ranges(HiLoView):
         """Reserve a range."""
         size = self.sent()["size"]
         target = counters.lendable(collection, self.database)
-        lent = steering.lend_range(target, size, user=request.user)
+        lent = edit_counter.lend_range(target, size, user=request.user)
         answer = {
             "collection": target.collection,
             "separator": settings.SEPARATOR,
@@ -215,7 +215,7 @@ class RangeReturn(HiLoView):
         """Take back the numbers over ``last``."""
         sent = self.sent()
         target = counters.lendable(collection, self.database)
-        number = steering.return_lent(target, **sent, user=request.user)
+        number = edit_counter.return_lent(target, **sent, user=request.user)
         return Response({"returned": True, "max": number})
 
 
@@ -245,7 +245,7 @@ class Prefix(HiLoView):
         prefix = self.sent()["prefix"]
         tag = counters.node(node_tag)
         using = self.database or home_of(DEFAULT_DB_ALIAS)
-        row = prefixes.set_prefix(tag, prefix, using=using, user=request.user)
+        row = server_prefixes.set_prefix(tag, prefix, using=using, user=request.user)
         return Response(serializers.PrefixSerializer(row).data)
 
 
@@ -262,7 +262,7 @@ class GaplessNext(HiLoView):
         """Take the next gapless number."""
         self.sent()
         target = counters.gapless(collection, self.database)
-        number = steering.take_gapless(
+        number = edit_counter.take_gapless(
             target.collection, using=target.using, user=request.user
         )
         start = id_start(target.collection, settings.SEPARATOR, "")

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from django.db import connections, models, transaction
 from django.db.models.sql.where import AND
 
+from django_hilo._allocation.target import Unplaced
 from django_hilo.exceptions import ShardError
 from django_hilo.sharding.router import shard_router
 from django_hilo.sharding.shards import shard_of
-from django_hilo.targets import Unplaced
 
 Model = TypeVar("Model", bound=models.Model)
 

@@ -8,10 +8,10 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, router
 
+from django_hilo._allocation.target import CounterField, Unplaced, home_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import ShardError
 from django_hilo.sharding.shards import shard_of, shards
-from django_hilo.targets import CounterField, Unplaced, home_of
 
 
 class ShardRouter:

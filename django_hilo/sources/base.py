@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from django_hilo.connections import is_bound
+from django_hilo._database.connection import in_callers_transaction
+from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.ranges import Reservation
 
 
 class Fault(NamedTuple):
@@ -45,9 +45,9 @@ class Source(ABC):
     def key(self) -> tuple[str, str]:
         """What tells its numbers from those of others in the pool of a process."""
 
-    def is_bound(self, using: str) -> bool:
+    def in_callers_transaction(self, using: str) -> bool:
         """Whether a range reserved now would belong to the caller's transaction."""
-        return is_bound(connections[using])
+        return in_callers_transaction(connections[using])
 
     @abstractmethod
     def reserve(
@@ -57,7 +57,7 @@ class Source(ABC):
 
         They may come in several ranges, in rising order. Near the end of the numbers
         there may be fewer than ``size``, but not than ``needed``. Raises as
-        `django_hilo.reservation.reserve`.
+        `django_hilo.counters.reservation.reserve`.
         """
 
     def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:

@@ -10,11 +10,12 @@ from typing import TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo.attempts import attempt, short_transaction
-from django_hilo.columns import KeyColumn
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.retry import retry, short_transaction
 from django_hilo.conf import settings
+from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.ranges import Range, Reservation
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.ranges import Range, Reservation
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.own import OwnCounter
 from django_hilo.sources.rules import Single
@@ -38,24 +39,20 @@ class ColumnCounter(OwnCounter):
         super().__init__(collection, "")
         self.column = column
         self.rows_on = rows_on
+        if dialect_of(connections[rows_on]).raises_key_default:
+            self.shared_column = column
 
     def row_floor(self, using: str) -> int:
         return self.column.highest(self.rows_on)
 
     def above_rows(self, using: str) -> int:
-        return self.row_floor(using) if self.shared_column(using) is None else 0
+        return self.row_floor(using) if self.shared_column is None else 0
 
     def raise_default(self, using: str) -> None:
         """Let the default of the column go on over all ranges that were reserved."""
-        column, number = self.shared_column(using), self.read_max(using)
+        column, number = self.shared_column, self.read_max(using)
         if column is not None and number:
             column.claim(using, number)
-
-    def shared_column(self, using: str) -> KeyColumn | None:
-        is_here = using == self.rows_on
-        return (
-            self.column if is_here and connections[using].vendor == "sqlite" else None
-        )
 
 
 class ColumnSequence(Source):
@@ -79,8 +76,8 @@ class ColumnSequence(Source):
     def key(self) -> tuple[str, str]:
         return f"{self.column.table}.{self.column.column}", ""
 
-    def is_bound(self, using: str) -> bool:
-        return super().is_bound(using) or (
+    def in_callers_transaction(self, using: str) -> bool:
+        return super().in_callers_transaction(using) or (
             self.is_historical and connections[using].in_atomic_block
         )
 
@@ -187,7 +184,7 @@ class ColumnSequence(Source):
     def _run(self, operate: Callable[[str], Result], using: str) -> Result:
         if self.is_historical and connections[using].in_atomic_block:
             return operate(using)
-        return attempt(
+        return retry(
             operate,
             using,
             self.name,
@@ -203,8 +200,8 @@ def source_of(
     ``home`` holds the counters of that database. SQLite's stay with the rows, as
     PostgreSQL's do: else they could not raise the column's default along.
     """
-    vendor = connections[rows_on].vendor
-    if vendor == "postgresql":
+    dialect = dialect_of(connections[rows_on])
+    if dialect.draws_keys_from_sequence:
         return rows_on, ColumnSequence(column, is_historical)
-    alias = rows_on if vendor == "sqlite" else home
+    alias = rows_on if dialect.raises_key_default else home
     return alias, ColumnCounter(collection, column, rows_on)

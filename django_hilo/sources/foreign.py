@@ -8,10 +8,10 @@ from typing import TypeVar
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
-from django_hilo.attempts import attempt, short_transaction
+from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.retry import retry, short_transaction
+from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
-from django_hilo.failures import Failure, classify
-from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages.base import Storage
@@ -92,7 +92,7 @@ class ForeignCounter(Value, Source):
 
     def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
         try:
-            return attempt(
+            return retry(
                 operate,
                 using,
                 self.storage.name,
@@ -112,8 +112,8 @@ class ForeignCounter(Value, Source):
 
     def _known_faults(self, using: str, error: Exception) -> list[Fault]:
         connection = connections[using]
-        failure = classify(error, connection.vendor)
-        lost = failure not in {Failure.NO_COLUMN, Failure.OTHER}
+        failure = classify(error, connection)
+        lost = failure not in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}
         if lost or connection.in_atomic_block:
             return []
         try:

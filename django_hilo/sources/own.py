@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import logging
 
-from django_hilo import reservation
-from django_hilo.columns import KeyColumn
+from django_hilo.counters import reservation
+from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.models import HiLoDocument
-from django_hilo.ranges import Reservation
 from django_hilo.sources.base import Source
 
 logger = logging.getLogger("django_hilo")
@@ -14,6 +14,9 @@ logger = logging.getLogger("django_hilo")
 
 class OwnCounter(Source):
     """A `HiLoDocument`: the counter of a collection and a node tag."""
+
+    # The column whose own numbering rises along with each range, if any.
+    shared_column: KeyColumn | None = None
 
     def __init__(self, collection: str, node_tag: str) -> None:
         self.collection = collection
@@ -28,11 +31,6 @@ class OwnCounter(Source):
         return self.collection.lower(), self.node_tag
 
     def reserve(
-        self, using: str, size: int, *, needed: int = 1, above: int = 0
-    ) -> list[Reservation]:
-        return [self.reserve_one(using, size, needed=needed, above=above)]
-
-    def reserve_one(
         self,
         using: str,
         size: int,
@@ -40,22 +38,20 @@ class OwnCounter(Source):
         needed: int = 1,
         above: int = 0,
         issuer: str = "",
-    ) -> Reservation:
-        """Reserve a range that can be returned; ``issuer`` marks its ticket."""
-        return reservation.reserve_range(
-            self.collection,
-            size,
-            node_tag=self.node_tag,
-            needed=needed,
-            above=above,
-            issuer=issuer,
-            column=self.shared_column(using),
-            using=using,
-        )
-
-    def shared_column(self, using: str) -> KeyColumn | None:
-        """Return the column whose default is to go on over each range, if any."""
-        return None
+    ) -> list[Reservation]:
+        """Reserve one range, which can be returned; ``issuer`` marks its ticket."""
+        return [
+            reservation.reserve_range(
+                self.collection,
+                size,
+                node_tag=self.node_tag,
+                needed=needed,
+                above=above,
+                issuer=issuer,
+                column=self.shared_column,
+                using=using,
+            )
+        ]
 
     def read_max(self, using: str) -> int:
         return reservation.read_max(self.collection, using, node_tag=self.node_tag)
@@ -71,7 +67,7 @@ class OwnCounter(Source):
                 last,
                 reserved.ticket,
                 node_tag=reserved.node_tag,
-                column=self.shared_column(using),
+                column=self.shared_column,
                 using=using,
             )
         except RangeNotReturned as error:

@@ -12,9 +12,9 @@ from typing import Any
 
 from django.utils.deconstruct import deconstructible
 
+from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.ranges import Range
 from django_hilo.sources.values import Value
 
 

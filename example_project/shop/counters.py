@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
+from django_hilo._allocation.target import fields_of
+from django_hilo._operations.edit_counter import id_at
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
-from django_hilo.steering import id_at
-from django_hilo.targets import fields_of
 
 
 @dataclass

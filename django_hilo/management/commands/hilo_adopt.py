@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.utils.module_loading import import_string
 
-from django_hilo.adoption import plan
-from django_hilo.columns import KeyColumn
+from django_hilo._operations.move_counter import plan
+from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
 from django_hilo.sources.base import Source

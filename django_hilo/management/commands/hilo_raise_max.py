@@ -7,14 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError
-from django_hilo.gapless import last_gapless_number, seed_gapless_number
-from django_hilo.identifiers import shown
-from django_hilo.reservation import acknowledge_server
-from django_hilo.servers import raised_elsewhere
-from django_hilo.sources.own import OwnCounter
-from django_hilo.tables import (
+from django_hilo._allocation.target import home_of, resolve
+from django_hilo._database.servers import raised_elsewhere
+from django_hilo._operations.table_scan import (
     aliases,
     fields_on,
     gapless_fields,
@@ -22,7 +17,12 @@ from django_hilo.tables import (
     highest_number,
     may_have_table,
 )
-from django_hilo.targets import home_of, resolve
+from django_hilo.conf import settings
+from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
+from django_hilo.counters.reservation import acknowledge_server
+from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import shown
+from django_hilo.sources.own import OwnCounter
 
 
 class Command(BaseCommand):

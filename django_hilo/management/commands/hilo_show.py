@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 
-from django_hilo import overview
-from django_hilo.overview import Row
-from django_hilo.tables import aliases, homes
+from django_hilo._operations import report
+from django_hilo._operations.report import Row
+from django_hilo._operations.table_scan import aliases, homes
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000
@@ -53,13 +53,13 @@ class Command(BaseCommand):
         only = [options["database"]] if options["database"] else None
         try:
             if options["buckets"]:
-                models = overview.buckets(only or aliases(), options["oversized"])
+                models = report.buckets(only or aliases(), options["oversized"])
                 found: dict[str, Iterable[Row]] = {"models": models}
             else:
                 found = {
-                    "counters": overview.counters(only or homes()),
-                    "sources": overview.sources(only or aliases()),
-                    "gapless": overview.gapless_counters(only or aliases()),
+                    "counters": report.counters(only or homes()),
+                    "sources": report.sources(only or aliases()),
+                    "gapless": report.gapless_counters(only or aliases()),
                 }
             if options["format"] == "json":
                 lists = {name: list(rows) for name, rows in found.items()}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from django_hilo.ranges import Range
+from django_hilo.counters.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.values import Value

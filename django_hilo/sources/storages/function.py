@@ -3,15 +3,15 @@ from __future__ import annotations
 from django.db import connections
 from django.utils.deconstruct import deconstructible
 
-from django_hilo.attempts import short_transaction
+from django_hilo._database.retry import short_transaction
+from django_hilo._database.synchronous_commit import insist
+from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import ConcurrencyError, SourceMismatch
-from django_hilo.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.row import Row
-from django_hilo.standbys import insist
 
 _TRIES = 100
 # Blocks in a range that nobody asked to be longer: each is a request.

@@ -8,12 +8,12 @@ import time
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo.attempts import short_transaction
-from django_hilo.connections import is_bound
+from django_hilo._database.connection import in_callers_transaction
+from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.retry import short_transaction
+from django_hilo._database.synchronous_commit import insist
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
-from django_hilo.failures import Failure, classify
 from django_hilo.sources.storages.sequence_sql import PostgreSQL
-from django_hilo.standbys import insist
 
 # In one statement, and in all: a million takes about a second.
 _DRAWN_AT_ONCE = 1_000_000
@@ -37,7 +37,7 @@ def raise_to(db: str, sequence: str, value: int) -> None:
         if refusal is None:
             return
         if steps > _DRAWN_AT_MOST:
-            if classify(refusal, "postgresql") is Failure.LOCKED:
+            if classify(refusal, connections[db]) is ErrorKind.LOCKED:
                 raise refusal
             raise SourceMismatch(
                 f"The sequence {sequence} on {db!r} cannot be raised to {value} by "
@@ -73,7 +73,7 @@ def _steps(db: str, sql: PostgreSQL, sequence: str, value: int) -> int:
 def _restart(db: str, sql: PostgreSQL, sequence: str, value: int) -> Error | None:
     """Restart it; return the error where its lock or the right to it is missing."""
     connection = connections[db]
-    callers = connection.in_atomic_block or is_bound(connection)
+    callers = connection.in_atomic_block or in_callers_transaction(connection)
     refusal = None
     for _ in range(1 if callers else _TRIES):
         try:
@@ -87,7 +87,7 @@ def _restart(db: str, sql: PostgreSQL, sequence: str, value: int) -> Error | Non
             refusal = error
         if sql.is_forbidden(refusal):
             break
-        if classify(refusal, "postgresql") is not Failure.LOCKED:
+        if classify(refusal, connections[db]) is not ErrorKind.LOCKED:
             raise refusal
         time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - no secret, only a pause
     return refusal

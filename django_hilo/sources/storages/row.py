@@ -7,7 +7,9 @@ from django.db import DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
-from django_hilo.attempts import short_transaction
+from django_hilo._database.retry import short_transaction
+from django_hilo._database.synchronous_commit import insist
+from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import (
     ConcurrencyError,
     CounterExhausted,
@@ -15,13 +17,11 @@ from django_hilo.exceptions import (
     UnsafeSource,
 )
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.ranges import Range
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage
 from django_hilo.sources.storages.limits import near_limit
-from django_hilo.standbys import insist
 
 _ROUNDS = 100
 

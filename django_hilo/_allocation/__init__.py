@@ -1,0 +1,1 @@
+"""Memory: targets, the ranges a process holds, refills and explicit ids."""

@@ -1,0 +1,247 @@
+"""What ids are asked for: a collection, its counter, and the bounds of its ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, models, router
+
+from django_hilo._allocation.pool import CounterKey
+from django_hilo._database.connection import database_key
+from django_hilo.conf import settings
+from django_hilo.identifiers import check_collection
+from django_hilo.models import HiLoDocument
+from django_hilo.sources.base import Source
+from django_hilo.sources.own import OwnCounter
+
+
+class Unplaced(str):
+    """A home database, in place of the shard of objects that have no id yet."""
+
+    __slots__ = ()
+
+
+class CounterField:
+    """The part of a field that says which counter its values come from."""
+
+    model: Any
+    capacity: int | None
+    max_capacity: int | None
+    # Where its numbers come from; None: HILO["SOURCES"], or the counter of its kind.
+    source: Source | None = None
+    # Whether its values are the numbers themselves.
+    is_integer = False
+    # Whether it is that of a history, which names values of another model.
+    is_copy = False
+
+    @property
+    def collection_name(self) -> str:
+        """The collection, as ids show it."""
+        raise NotImplementedError  # pragma: no cover - fields of each kind have one
+
+    def counter_of(self, using: str) -> tuple[str, Source]:
+        """Return the counter of rows on ``using``, and the alias that it is on."""
+        home = home_of(using)
+        return home, OwnCounter(self.collection_name, settings.node_tag(home))
+
+
+class Target(NamedTuple):
+    """A counter, and how ids of it are made."""
+
+    # "" for a source alone, whose ids are numbers.
+    collection: str
+    using: str
+    node_tag: str
+    field: CounterField | None = None
+    # Digits of a number, with leading zeros; 0: as many as it has.
+    width: int = 0
+    # None: the counter of the collection and the tag.
+    given_source: Source | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.collection or self.source.name
+
+    @property
+    def source(self) -> Source:
+        """Where its ranges come from."""
+        return self.given_source or OwnCounter(self.collection, self.node_tag)
+
+    @property
+    def key(self) -> CounterKey:
+        """The counter's key in the pool of this process."""
+        database = database_key(self.using)
+        if self.given_source is None:
+            return CounterKey(database, self.collection.lower(), self.node_tag)
+        return CounterKey(database, *self.given_source.key)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its ids are the numbers themselves."""
+        if self.field is None:
+            return not self.collection
+        return self.field.is_integer
+
+    @property
+    def capacities(self) -> tuple[int, int]:
+        """The least and the most numbers in a range."""
+        least = getattr(self.field, "capacity", None) or settings.CAPACITY
+        most = getattr(self.field, "max_capacity", None) or settings.MAX_CAPACITY
+        return least, max(least, most)
+
+
+# A collection, a label such as "shop.Order", a model, an instance, a field or a source.
+AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Target
+
+
+def resolve(target: AnyTarget, using: str | None = None) -> Target:
+    """Return the counter that a target stands for.
+
+    ``using`` is the database of the rows; ``None`` asks the routers where the model is
+    written, and takes "default" for a bare collection. Raises LookupError for an
+    unknown label or a model without a HiLo field, `InvalidDocumentId` for a collection
+    outside the grammar.
+    """
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, Source):
+        alias = using or DEFAULT_DB_ALIAS
+        return Target("", alias, "", given_source=target)
+    if isinstance(target, str) and "." not in target:
+        return _of_collection(check_collection(target), using)
+    field = field_of(target)
+    if using is None:
+        using = _written_to(target, field)
+    collection = check_collection(field.collection_name)
+    width = getattr(field, "width", None) or 0
+    source = given_source(field)
+    if source is not None:
+        return Target(collection, using, "", field, width, source)
+    if field.is_integer:
+        alias, source = field.counter_of(using)
+        return Target(collection, alias, "", field, 0, source)
+    alias = home_of(using)
+    return Target(collection, alias, settings.node_tag(alias), field, width)
+
+
+def _written_to(target: AnyTarget, field: Any) -> str:
+    # A child of a model with a HiLo key may have another database than its parent.
+    if isinstance(target, models.Model):
+        return router.db_for_write(type(target), instance=target)
+    if isinstance(target, str):
+        target = _model_of(target)
+    return router.db_for_write(target if isinstance(target, type) else field.model)
+
+
+def _of_collection(collection: str, using: str | None) -> Target:
+    fields = fields_of(collection)
+    if fields and fields[0].is_integer:
+        return resolve(fields[0], using)
+    source = named_source(collection)
+    if source is not None:
+        field = fields[0] if fields else None
+        return Target(collection, using or DEFAULT_DB_ALIAS, "", field, 0, source)
+    alias = home_of(using or DEFAULT_DB_ALIAS)
+    return Target(collection, alias, settings.node_tag(alias))
+
+
+def given_source(field: CounterField) -> Source | None:
+    """Return the source that a field, or HILO["SOURCES"] for its collection, names."""
+    return field.source or named_source(field.collection_name)
+
+
+def named_source(collection: str) -> Source | None:
+    """Return what HILO["SOURCES"] names for a collection, whatever its case."""
+    if not settings.SOURCES:
+        return None
+    wanted = collection.lower()
+    for name, source in settings.SOURCES.items():
+        if name.lower() == wanted:
+            found: Source = source
+            return found
+    return None
+
+
+def counter_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models whose values come from counters."""
+    for model in apps.get_models(include_auto_created=True):
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                if isinstance(field, CounterField) and not field.is_copy:
+                    yield field
+
+
+def fields_of(collection: str) -> list[Any]:
+    """Return the fields of a collection, whatever its case."""
+    global _index
+    installed = apps.get_models(include_auto_created=True)
+    # Django keeps this list until the installed apps change.
+    if installed is not _index[0]:
+        _index = (installed, _by_collection())
+    return _index[1].get(collection.lower(), [])
+
+
+def _by_collection() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for field in counter_fields():
+        found.setdefault(field.collection_name.lower(), []).append(field)
+    return found
+
+
+_index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
+
+
+def field_of(target: str | type[models.Model] | models.Model | CounterField) -> Any:
+    """Return the HiLo field of a label, model or instance: the key, or the only one."""
+    if isinstance(target, CounterField):
+        return target
+    model = _model_of(target) if isinstance(target, str) else target
+    if not hasattr(model, "_meta"):
+        raise LookupError(
+            f"{target!r} is no target: name a collection, a label such as "
+            f"'shop.Order', a model, an instance or a field."
+        )
+    fields = [field for field in model._meta.fields if isinstance(field, CounterField)]
+    keys = [field for field in fields if field in model._meta.pk_fields]
+    chosen = keys or fields
+    if len(chosen) != 1:
+        raise LookupError(
+            f"{model._meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
+            f"name a collection, or a model with one."
+        )
+    return chosen[0]
+
+
+def _model_of(label: str) -> type[models.Model]:
+    try:
+        return apps.get_model(label)
+    except ValueError as error:
+        raise LookupError(f"{label!r} is no label such as 'shop.Order'.") from error
+
+
+def home_of(using: str) -> str:
+    """Return the home database, which holds the counters of rows saved to ``using``.
+
+    ``HILO["DATABASE"]``, or what a router answers for HiLoDocument, or ``using``.
+    """
+    home = settings.DATABASE
+    if home is not None:
+        return home
+    return routed(HiLoDocument, "db_for_write") or using
+
+
+def routed(model: type[models.Model], method: str) -> str | None:
+    """Return what the routers answer for a model, None where all are silent.
+
+    They are asked one by one: Django turns their silence into "default". ``method`` is
+    "db_for_read" or "db_for_write".
+    """
+    for database_router in router.routers:
+        answer = getattr(database_router, method, None)
+        chosen = answer(model) if answer else None
+        if chosen and not isinstance(chosen, Unplaced):
+            return str(chosen)
+    return None

@@ -1,0 +1,1 @@
+"""Connections, retries, errors and rollbacks of the databases."""

@@ -1,0 +1,123 @@
+"""What differs between databases, as plain ORM for a database that nobody tested."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
+
+
+class ErrorKind(enum.Enum):
+    """What to do after a database error."""
+
+    RETRY = "a new transaction may succeed"
+    RECONNECT = "the connection is lost, a new one may work"
+    LOCKED = "the row stayed locked"
+    NO_TABLE = "the tables of django_hilo are missing"
+    NO_COLUMN = "a table is of an older version"
+    OTHER = "a second try would fail too"
+
+
+class Dialect:
+    """A database that django-hilo has not been tested on."""
+
+    # Its name in messages; "" if it is not tested.
+    name = ""
+    # Only one transaction writes at a time: a reservation inside the caller's
+    # transaction has to be part of it.
+    has_one_writer = False
+    # Counters use the process's own connection outside transactions too, since waits
+    # are bounded by variables of the session.
+    always_own_connection = False
+    # Integer keys are drawn from the sequence of their column.
+    draws_keys_from_sequence = False
+    # Integer keys come from our counter, which raises the column's own numbering along.
+    raises_key_default = False
+
+    @property
+    def shares_keys_with_default(self) -> bool:
+        """Whether rows that leave their integer key to the database never collide."""
+        return self.draws_keys_from_sequence or self.raises_key_default
+
+    def classify(self, error: Exception) -> ErrorKind:
+        """Return the kind of an error of Django's."""
+        if not isinstance(error, DatabaseError | InterfaceError):
+            return ErrorKind.OTHER
+        return self._classify(error, error.__cause__ or error)
+
+    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+        """Return the kind of an error whose ``cause`` is the driver's own error."""
+        is_operational = isinstance(error, OperationalError)
+        return ErrorKind.RETRY if is_operational else ErrorKind.OTHER
+
+    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
+        """Set the ``OPTIONS`` of the own connection; it waits ``longest`` seconds."""
+
+    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
+        """Prepare the short transaction that has just begun, in a schema if one is set.
+
+        Bounds the wait for locks to ``HILO["LOCK_TIMEOUT"]``, and the time that a lost
+        process may keep them to half of it, so that the others do not wait in vain.
+        """
+
+    @contextmanager
+    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+        """Bound the wait for locks in the caller's transaction within the block."""
+        yield
+
+    def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
+        """Insert a row, unless there is one with its key."""
+        rows = type(row)._default_manager.using(connection.alias)
+        rows.bulk_create([row], ignore_conflicts=True)
+
+    def id_type(self, max_length: int) -> str | None:
+        """Return the column type of text ids, None for Django's own."""
+        return None
+
+    def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
+        """Return the last key that the database gave to a row by itself, if any."""
+        return []
+
+    def raise_default(
+        self, connection: BaseDatabaseWrapper, table: str, number: int
+    ) -> None:
+        """Raise the database's own numbering of a table's keys to ``number``."""
+
+    def lower_default(
+        self, connection: BaseDatabaseWrapper, table: str, high: int, last: int
+    ) -> None:
+        """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
+
+    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
+        """Return the tables that another server writes as well; None: all tables."""
+        return set()
+
+    def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether the server could wait for standbys, but names none."""
+        return False
+
+    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
+        """Return the server's setting by which a crash loses commits, and a remedy."""
+        return None
+
+
+def rows_of(
+    connection: BaseDatabaseWrapper, query: str, parameters: list[Any] | None = None
+) -> list[tuple[Any, ...]]:
+    """Run a query and return all its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return list(cursor.fetchall())
+
+
+def execute(
+    connection: BaseDatabaseWrapper, statement: str, parameters: list[Any] | None = None
+) -> None:
+    """Run a statement that returns no rows, or whose rows nobody needs."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)

@@ -1,0 +1,114 @@
+"""MySQL: error numbers, and waits that are variables of the session."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from django.db import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+)
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
+
+from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
+from django_hilo.conf import settings
+
+# Of MySQL and MariaDB: until it is connected, nobody knows which of them it is.
+_KINDS = {
+    1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
+    1020: ErrorKind.RETRY,  # record changed since the snapshot
+    1062: ErrorKind.RETRY,  # another process made the first row
+    3101: ErrorKind.RETRY,  # Group Replication: another node changed the row
+    1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
+    1317: ErrorKind.LOCKED,  # KILL QUERY
+    1969: ErrorKind.LOCKED,  # MariaDB's max_statement_time
+    3024: ErrorKind.LOCKED,  # MySQL's max_execution_time
+    1146: ErrorKind.NO_TABLE,
+    1054: ErrorKind.NO_COLUMN,
+    1040: ErrorKind.RECONNECT,  # too many connections
+    1047: ErrorKind.RECONNECT,  # Galera node is not ready
+    1053: ErrorKind.RECONNECT,  # shutdown
+    1180: ErrorKind.RECONNECT,  # Galera node lost its quorum at COMMIT
+    1290: ErrorKind.RECONNECT,  # read-only: a replica, during a failover
+    1927: ErrorKind.RECONNECT,  # connection was killed
+    2002: ErrorKind.RECONNECT,
+    2003: ErrorKind.RECONNECT,
+    2006: ErrorKind.RECONNECT,
+    2013: ErrorKind.RECONNECT,
+    2055: ErrorKind.RECONNECT,
+    3100: ErrorKind.RECONNECT,  # Group Replication: the node left its group at COMMIT
+}
+
+
+class MySQL(Dialect):
+    """MySQL, by mysqlclient or PyMySQL."""
+
+    name = "MySQL"
+    always_own_connection = True
+
+    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+        code = cause.args[0] if cause.args else None
+        if isinstance(error, InterfaceError) and code in (0, ""):
+            return ErrorKind.RECONNECT  # the driver's connection is closed already
+        expected = OperationalError | IntegrityError | ProgrammingError
+        if not isinstance(error, expected) or not isinstance(code, int):
+            return ErrorKind.OTHER
+        return _KINDS.get(code, ErrorKind.OTHER)
+
+    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
+        options["isolation_level"] = "read committed"
+        # A server that is stopped keeps its connections open, and sends nothing.
+        for bound in "connect_timeout", "read_timeout", "write_timeout":
+            options.setdefault(bound, longest)
+
+    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
+        execute(connection, self._waits(ceil(settings.LOCK_TIMEOUT)))
+
+    def _waits(self, seconds: int) -> str:
+        return f"SET SESSION innodb_lock_wait_timeout = {seconds}"
+
+    def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
+        """Insert a row, or lock the one that has its key.
+
+        INSERT IGNORE would share the lock among several first callers, each of whom
+        then waits for the others.
+        """
+        fields, meta = row._meta.fields, row._meta
+        columns = ", ".join(f"`{field.column}`" for field in fields)
+        marks = ", ".join(["%s"] * len(fields))
+        key = f"`{meta.pk.column}`"
+        insert = f"INSERT INTO `{meta.db_table}` ({columns}) VALUES ({marks})"  # noqa: S608 - our own names
+        execute(
+            connection,
+            f"{self._bound_of_statement()}{insert} ON DUPLICATE KEY UPDATE "
+            f"{key} = {key}",
+            [field.value_from_object(row) for field in fields],
+        )
+
+    def _bound_of_statement(self) -> str:
+        return ""
+
+    def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
+        # It counts rows that are not committed yet, and deleted ones.
+        rows = rows_of(
+            connection,
+            "SELECT auto_increment - 1 FROM information_schema.tables "
+            "WHERE table_schema = database() AND table_name = %s",
+            [table],
+        )
+        return [value for (value,) in rows]
+
+    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
+        [(flushed,)] = rows_of(connection, "SELECT @@innodb_flush_log_at_trx_commit")
+        # A node of Galera that crashes gets its commits back from the others.
+        galera = rows_of(connection, "SHOW VARIABLES LIKE 'wsrep_on'")
+        if flushed == 1 or galera == [("wsrep_on", "ON")]:
+            return None
+        return (
+            f"innodb_flush_log_at_trx_commit = {flushed}",
+            "Set it to 1, or run hilo_raise_max after each crash of the server.",
+        )

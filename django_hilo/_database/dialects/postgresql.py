@@ -1,0 +1,118 @@
+"""PostgreSQL: SQLSTATE codes, and settings that end with their transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from math import ceil
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
+from django_hilo.conf import settings
+
+_KINDS = {
+    "40001": ErrorKind.RETRY,  # serialization failure
+    "40P01": ErrorKind.RETRY,  # deadlock
+    "23505": ErrorKind.RETRY,  # another process made the first row
+    "55P03": ErrorKind.LOCKED,  # lock_timeout
+    "57014": ErrorKind.LOCKED,  # statement_timeout
+    "42P01": ErrorKind.NO_TABLE,
+    "42703": ErrorKind.NO_COLUMN,
+    "25006": ErrorKind.RECONNECT,  # read-only: a standby, during a failover
+    "25P03": ErrorKind.RECONNECT,  # idle_in_transaction_session_timeout
+    "25P04": ErrorKind.RECONNECT,  # transaction_timeout
+    "57P05": ErrorKind.RECONNECT,  # idle_session_timeout
+    "53300": ErrorKind.RECONNECT,  # too many connections
+    "57P01": ErrorKind.RECONNECT,  # shutdown
+    "57P02": ErrorKind.RECONNECT,
+    "57P03": ErrorKind.RECONNECT,  # starting up
+}
+# At connecting, for good; PostgreSQL's client library gives no SQLSTATE for them.
+_REFUSALS = ("does not exist", "authentication failed", "no pg_hba.conf entry")
+
+
+class PostgreSQL(Dialect):
+    """PostgreSQL, by psycopg 3 (``sqlstate``) or psycopg 2 (``pgcode``)."""
+
+    name = "PostgreSQL"
+    draws_keys_from_sequence = True
+
+    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+        state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+        if state is None:
+            # Errors of the client library, such as "server closed the connection", and
+            # those at connecting carry no SQLSTATE.
+            lost = isinstance(error, OperationalError | InterfaceError)
+            refused = any(reason in str(error) for reason in _REFUSALS)
+            return ErrorKind.RECONNECT if lost and not refused else ErrorKind.OTHER
+        if state.startswith("08"):
+            return ErrorKind.RECONNECT
+        return _KINDS.get(state, ErrorKind.OTHER)
+
+    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
+        from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+        options["isolation_level"] = IsolationLevel.READ_COMMITTED
+
+    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
+        wait = settings.LOCK_TIMEOUT * 1000
+        variables = {
+            "lock_timeout": str(ceil(wait)),
+            "idle_in_transaction_session_timeout": str(ceil(wait / 2)),
+        }
+        if schema is not None:
+            quoted = connection.ops.quote_name(schema)
+            variables["search_path"] = f"{quoted}, public"
+        if settings.SYNCHRONOUS_COMMIT is not None:
+            variables["synchronous_commit"] = "local"  # until somebody insists
+        calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {calls}", list(chain(*variables.items())))
+
+    @contextmanager
+    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+        bound = "set_config('lock_timeout', %s, true)"
+        [(before, _)] = rows_of(
+            connection,
+            f"SELECT current_setting('lock_timeout'), {bound}",
+            [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"],
+        )
+        yield
+        # After an error the savepoint's rollback restores it.
+        execute(connection, f"SELECT {bound}", [before])
+
+    def id_type(self, max_length: int) -> str | None:
+        # The long name of varchar keeps Django from adding a second index for LIKE, to
+        # this column and to each foreign key.
+        return f"character varying({max_length})"
+
+    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
+        rows = rows_of(
+            connection,
+            "SELECT c.relname FROM pg_subscription_rel r "
+            "JOIN pg_subscription s ON s.oid = r.srsubid AND s.subenabled "
+            "JOIN pg_class c ON c.oid = r.srrelid "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "JOIN pg_publication_tables p "
+            "ON p.schemaname = n.nspname AND p.tablename = c.relname "
+            "WHERE pg_table_is_visible(c.oid)",
+        )
+        return {name for (name,) in rows}
+
+    def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
+        query = "SELECT current_setting('synchronous_standby_names')"
+        [(names,)] = rows_of(connection, query)
+        return not names.strip()
+
+    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
+        [(level,)] = rows_of(connection, "SELECT current_setting('synchronous_commit')")
+        if settings.SYNCHRONOUS_COMMIT is not None or level != "off":
+            return None
+        return (
+            "synchronous_commit = off",
+            "Set HILO['SYNCHRONOUS_COMMIT'] = 'local', for the counters alone.",
+        )

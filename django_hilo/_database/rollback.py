@@ -1,0 +1,151 @@
+"""Detect whether work inside a caller's transaction can still commit.
+
+Django does not announce rollbacks. But it keeps a hook of ``on_commit()`` exactly as
+long as the work before it can still commit: a hook that is gone from ``run_on_commit``
+and was not called was rolled back. Rollbacks that bypass ``atomic()``
+(``savepoint_rollback()``, raw SQL) are seen by an ``execute_wrapper``.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class RollbackDetector:
+    """Knows whether all that was done before it was made can still commit."""
+
+    def __init__(
+        self, connection: BaseDatabaseWrapper, on_commit: Callable[[], None]
+    ) -> None:
+        self._connection = connection
+        self._on_commit = on_commit
+        self._invalid = False
+        self._place = len(connection.run_on_commit)
+        connection.on_commit(self._committed)
+
+    def is_alive(self) -> bool:
+        """Whether the transaction is open, and what it stands for did not roll back."""
+        if self._invalid:
+            return False
+        hooks = self._connection.run_on_commit
+        # Rollbacks to savepoints only ever shorten the list: looked up once, the place
+        # is right until then.
+        if self._place < len(hooks) and hooks[self._place][1] == self._committed:
+            return True
+        for place, hook in enumerate(hooks):
+            if hook[1] == self._committed:
+                self._place = place
+                return True
+        return False
+
+    @property
+    def is_invalidated(self) -> bool:
+        """Whether a rollback was seen that Django does not know of."""
+        return self._invalid
+
+    def invalidate(self) -> None:
+        """Treat the work as rolled back, by a rollback that Django does not know of."""
+        self._invalid = True
+
+    def _committed(self) -> None:
+        # captureOnCommitCallbacks(execute=True) calls hooks of an open transaction.
+        if not self._invalid and not self._connection.in_atomic_block:
+            self._on_commit()
+
+
+class RollbackWatcher:
+    """Invalidates the detectors of a connection whose SQL rolls their work back."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+        # A detector lives as long as Django keeps its hook, or its owner keeps it.
+        self._detectors: list[tuple[int, ref[RollbackDetector]]] = []
+        self._prune_at = _PRUNE_AT
+        # How many detectors were made before each of Django's savepoints. Savepoints of
+        # other names are left out: such a name may be used again.
+        self._savepoints: dict[str, int] = {}
+        self._made = 0
+
+    def detector(self, on_commit: Callable[[], None]) -> RollbackDetector:
+        """Make a detector, and watch the connection's statements while one is alive."""
+        if len(self._detectors) >= self._prune_at:
+            self._detectors = [each for each in self._detectors if _is_alive(each[1])]
+            # Looking at all of them for each new one would take quadratic time.
+            self._prune_at = max(_PRUNE_AT, 2 * len(self._detectors))
+        if not any(_is_alive(known) for _, known in self._detectors):
+            self._detectors.clear()
+            self._savepoints.clear()
+        detector = RollbackDetector(self._connection, on_commit)
+        self._made += 1
+        self._detectors.append((self._made, ref(detector)))
+        # First in the list: execute_wrapper() of others pops the last.
+        if self not in self._connection.execute_wrappers:
+            self._connection.execute_wrappers.insert(0, self)
+        return detector
+
+    def __call__(
+        self, execute: Any, sql: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            self._note(sql if isinstance(sql, str) else self._text(sql))
+
+    def _text(self, composed: Any) -> str:
+        if isinstance(composed, bytes):
+            return composed.decode(errors="replace")
+        # psycopg's sql.SQL and its like.
+        return str(composed.as_string(self._connection.connection))
+
+    def _note(self, sql: str) -> None:
+        savepoint = _SAVEPOINT.match(sql)
+        if savepoint:
+            self._savepoints[savepoint["name"]] = self._made
+        elif _ROLLBACK.search(sql):
+            to = _ROLLBACK_TO.fullmatch(sql)
+            self._invalidate_from(self._savepoints.get(to["name"], 0) if to else 0)
+        elif self._rolled_back_by_itself():
+            self._invalidate_from(0)
+        if not any(_is_alive(detector) for _, detector in self._detectors):
+            self._detectors.clear()
+            self._savepoints.clear()
+            if self in self._connection.execute_wrappers:
+                self._connection.execute_wrappers.remove(self)
+
+    def _rolled_back_by_itself(self) -> bool:
+        # SQLite ends the transaction after some errors, such as a full disk.
+        connection = self._connection.connection
+        return (
+            self._connection.in_atomic_block
+            and isinstance(connection, sqlite3.Connection)
+            and not connection.in_transaction
+        )
+
+    def _invalidate_from(self, place: int) -> None:
+        for made, known in self._detectors:
+            detector = known()
+            if made > place and detector is not None:
+                detector.invalidate()
+
+
+def _is_alive(known: ref[RollbackDetector]) -> bool:
+    detector = known()
+    return detector is not None and detector.is_alive()
+
+
+_PRUNE_AT = 16
+
+
+_NAME = r"""["`]?(?P<name>s\d+_x\d+)["`]?"""
+_SAVEPOINT = re.compile(rf"SAVEPOINT {_NAME}")
+_ROLLBACK = re.compile(
+    r"(?:\A|;)(?:\s|/\*.*?\*/|--[^\n]*\n)*(?:ROLLBACK|ABORT)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_ROLLBACK_TO = re.compile(rf"ROLLBACK TO SAVEPOINT {_NAME}")

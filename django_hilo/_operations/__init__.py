@@ -1,0 +1,1 @@
+"""What operators and other programs may do to a counter."""

@@ -1,0 +1,332 @@
+"""What people do to a counter: start, raise, lower, remove it, or take a block of it.
+
+The rules stand here for the admin and the REST endpoints alike. Each change runs under
+the lock of reservations, so that none is lost, and is told by `counter_changed` with
+the user. It commits at once, inside a caller's transaction too, but for SQLite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
+
+from django_hilo._allocation import pool
+from django_hilo._allocation.pool import CounterKey
+from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._database.connection import database_key
+from django_hilo._operations import remote
+from django_hilo._operations.table_scan import Highest, highest_numbers
+from django_hilo.conf import settings
+from django_hilo.counters import gapless, reservation
+from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.reservation import change_counter
+from django_hilo.exceptions import CounterNotLowered, InvalidDocumentId
+from django_hilo.identifiers import (
+    MAX_NUMBER,
+    check_collection,
+    check_node_tag,
+    id_end,
+    id_start,
+)
+from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
+from django_hilo.signals import Change, counter_changed, send
+
+
+def database_of(document: HiLoDocument) -> str:
+    """Return the alias that a counter was loaded from."""
+    using = document._state.db
+    assert using is not None, f"{document} was not loaded from a database."
+    return using
+
+
+def target_of(document: HiLoDocument) -> Target:
+    """Return what to ask for numbers of a stored counter."""
+    fields = fields_of(document.collection)
+    field = fields[0] if fields else None
+    if field is not None and field.is_integer:
+        return resolve(field, database_of(document))
+    collection = field.collection_name if field else document.collection
+    width = getattr(field, "width", None) or 0
+    return Target(collection, database_of(document), document.node_tag, field, width)
+
+
+def id_at(document: HiLoDocument, number: int) -> str:
+    """Return the id that a number of a counter would give now, without an anchor."""
+    target = target_of(document)
+    if target.is_integer:
+        return str(number)
+    prefixes = ServerPrefix.objects.using(database_of(document))
+    row = prefixes.filter(node_tag=document.node_tag).first()
+    start = id_start(target.collection, settings.SEPARATOR, row.prefix if row else "")
+    end = id_end(document.node_tag if settings.SHOW_NODE_TAG else "")
+    return f"{start}{str(number).zfill(target.width)}{end}"
+
+
+def state_of(document: HiLoDocument) -> str:
+    """Return a mark that every change of the counter changes, safe to show.
+
+    Who confirms a change shows the mark of what they saw.
+    """
+    mark = salted_hmac(
+        "django_hilo._operations.edit_counter", document.ticket, algorithm="sha256"
+    )
+    return mark.hexdigest()
+
+
+def create_counter(
+    collection: str, node_tag: str, number: int, *, using: str, user: Any
+) -> HiLoDocument:
+    """Start a counter at Max ``number`` (0 to 2^63-1); its first range starts over it.
+
+    One that exists is only raised. Raises `InvalidDocumentId` and `CounterNotLowered`.
+    """
+    row = HiLoDocument(
+        collection=check_collection(collection), node_tag=check_node_tag(node_tag)
+    )
+    row._state.db = using
+    return _raise(row, number, user, Change.CREATED)
+
+
+def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument:
+    """Raise Max of a counter to ``number`` (up to 2^63-1), and return the new row.
+
+    ``document.max`` is then what was found under the lock. Raises `CounterNotLowered`
+    where that is over ``number``.
+    """
+    return _raise(document, number, user, Change.RAISED)
+
+
+def keep_over(document: HiLoDocument, number: int) -> None:
+    """Let no return lower Max under ``number``, the highest of an id that exists.
+
+    A counter that was restored has the ticket of a range that may come back yet.
+    """
+    reservation.raise_floor(
+        document.collection,
+        number,
+        database_of(document),
+        node_tag=document.node_tag,
+    )
+
+
+def _raise(
+    document: HiLoDocument, number: int, user: Any, change: Change
+) -> HiLoDocument:
+    _check_max(number)
+    before = 0
+
+    def lift(row: HiLoDocument, prefix: str) -> dict[str, Any]:
+        nonlocal before
+        before = row.max
+        if number < before:
+            raise CounterNotLowered(
+                _(
+                    "Max of %(counter)r is %(max)s by now, and %(number)s would lower "
+                    "it: the numbers from %(next)s on may be in use."
+                )
+                % {
+                    "counter": row.id,
+                    "max": before,
+                    "number": number,
+                    "next": number + 1,
+                }
+            )
+        return {"max": number} if number > before or not row.ticket else {}
+
+    written = _change(document, lift)
+    document.max = before
+    if number > before or change is Change.CREATED:
+        old = None if change is Change.CREATED else before
+        _tell(written, change, old, number, user)
+    return written
+
+
+def lower_max(
+    document: HiLoDocument, number: int, *, state: str, user: Any
+) -> HiLoDocument:
+    """Lower Max of a counter, and its floor with it, and return the new row.
+
+    The caller knows that every process which draws from the counter is stopped; this
+    process forgets its own ranges. ``state`` is the `state_of` that was confirmed.
+    Raises `CounterNotLowered` while rows with higher numbers exist, or where the
+    counter was changed since, which shows that somebody still draws from it.
+    """
+    _check_max(number)
+    check_unused(document, number)
+
+    def lower(row: HiLoDocument, prefix: str) -> dict[str, Any]:
+        _check_state(row, state)
+        return {
+            "max": number,
+            "floor": min(row.floor, number),
+            "low": number + 1,
+            "size": 0,
+        }
+
+    written = _change(document, lower)
+    _forget(document)
+    _tell(written, Change.LOWERED, document.max, number, user)
+    return written
+
+
+def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
+    """Delete a counter, under the conditions of `lower_max` to 0."""
+    check_unused(document, 0)
+
+    def remove(row: HiLoDocument, prefix: str) -> None:
+        _check_state(row, state)
+
+    _change(document, remove)
+    _forget(document)
+    _tell(document, Change.DELETED, document.max, None, user)
+
+
+def tables_of(document: HiLoDocument) -> list[Highest]:
+    """Look up the highest numbers of a counter in all tables; reads whole columns."""
+    using = database_of(document)
+    return highest_numbers(document.collection, document.node_tag, using)
+
+
+def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
+    """Raise `CounterNotLowered` while a row has a number of the counter over this.
+
+    Returns what was looked at.
+    """
+    looked_at = tables_of(document)
+    for table in looked_at:
+        place = {"model": table.model._meta.label, "database": table.using}
+        if table.error:
+            raise CounterNotLowered(
+                _(
+                    "Whether %(model)s on %(database)r holds numbers over %(number)s "
+                    "is not known: %(error)s. Mend that first."
+                )
+                % {**place, "number": number, "error": table.error}
+            )
+        if table.number > number:
+            raise CounterNotLowered(
+                _(
+                    "%(model)s on %(database)r has the id %(id)r: Max of %(counter)r "
+                    "must not fall under %(number)s while that row exists."
+                )
+                % {
+                    **place,
+                    "id": table.id,
+                    "counter": document.id,
+                    "number": table.number,
+                }
+            )
+    return looked_at
+
+
+def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
+    """Reserve ``size`` numbers (at least 1) for a person or a program, as `lend`."""
+    lent = remote.lend(target, size)
+    old, new = lent.range.low - 1, lent.range.high
+    _tell_target(target, Change.RESERVED, old, new, user)
+    return lent
+
+
+def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any) -> int:
+    """Take the unused end of a lent range back, and return Max, as `return_range`."""
+    new = remote.take_back(target, high, last, ticket)
+    _tell_target(target, Change.RETURNED, high, new, user)
+    return new
+
+
+def take_gapless(collection: str, *, using: str, user: Any) -> int:
+    """Take a gapless number, as `next_gapless_number`."""
+    number = gapless.next_gapless_number(collection, using)
+    _tell_gapless(collection, using, Change.TAKEN, number - 1, number, user)
+    return number
+
+
+def seed_gapless(
+    collection: str, value: int, *, using: str, user: Any, force: bool = False
+) -> tuple[int, int]:
+    """Set the last gapless number of a collection, as `seed_gapless_number`.
+
+    Returns what it was and what it is; tells nobody where it stays.
+    """
+    with transaction.atomic(using=using):
+        # This makes the row or locks it, and tells the number so far.
+        old = gapless.seed_gapless_number(collection, 0, using)
+        new = gapless.seed_gapless_number(collection, value, using, force=force)
+    if new != old:
+        change = Change.RAISED if new > old else Change.LOWERED
+        _tell_gapless(collection, using, change, old, new, user)
+    return old, new
+
+
+def _check_max(number: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidDocumentId(f"Max must be a whole number, not {number!r}.")
+    if not 0 <= number <= MAX_NUMBER:
+        raise InvalidDocumentId(
+            f"Max must be from 0 to {MAX_NUMBER} (2^63-1), not {number}."
+        )
+
+
+def _check_state(row: HiLoDocument, state: str) -> None:
+    if not constant_time_compare(state, state_of(row)):
+        raise CounterNotLowered(
+            _(
+                "The counter %(counter)r was changed while you were confirming: Max is "
+                "%(max)s now. Some process still draws from it; stop it first."
+            )
+            % {"counter": row.id, "max": row.max}
+        )
+
+
+def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
+    using = database_of(document)
+    row = change_counter(document.collection, document.node_tag, using, change)[0]
+    row._state.db = using  # it may have come over this process's own connection
+    return row
+
+
+def _forget(document: HiLoDocument) -> None:
+    database = database_key(database_of(document))
+    key = CounterKey(database, document.collection, document.node_tag)
+    pool.current().forget_counter(key)
+
+
+def _tell(
+    row: HiLoDocument, change: Change, old: int | None, new: int | None, user: Any
+) -> None:
+    target = Target(row.collection, database_of(row), row.node_tag)
+    _tell_target(target, change, old, new, user)
+
+
+def _tell_target(
+    target: Target, change: Change, old: int | None, new: int | None, user: Any
+) -> None:
+    send(
+        counter_changed,
+        HiLoDocument,
+        using=target.using,
+        collection=target.collection.lower(),
+        node_tag=target.node_tag,
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )
+
+
+def _tell_gapless(
+    collection: str, using: str, change: Change, old: int, new: int, user: Any
+) -> None:
+    send(
+        counter_changed,
+        GaplessCounter,
+        using=using,
+        collection=collection.lower(),
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )

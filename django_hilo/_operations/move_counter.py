@@ -1,0 +1,126 @@
+"""Moving a counter: from another system's to our own, and back; never down."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS, router
+
+from django_hilo._allocation.target import (
+    field_of,
+    fields_of,
+    given_source,
+    home_of,
+    named_source,
+)
+from django_hilo._operations.table_scan import highest_number, may_have_table
+from django_hilo.conf import settings
+from django_hilo.counters.key_column import KeyColumn
+from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import check_collection
+from django_hilo.sources.base import Source
+from django_hilo.sources.own import OwnCounter
+
+
+class Place(NamedTuple):
+    """A counter, and the database that it is on."""
+
+    source: Source
+    using: str
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.source.name} on {self.using!r}"
+
+
+class Finding(NamedTuple):
+    """The highest number that a place holds, or may have given."""
+
+    name: str
+    number: int
+
+
+class Move(NamedTuple):
+    """What is to be raised over what was found."""
+
+    to: Place
+    before: int
+    found: list[Finding]
+
+    @property
+    def number(self) -> int:
+        """The number that all coming ids will be over."""
+        return max(self.before, *(finding.number for finding in self.found))
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the counter is lower than what was found."""
+        return self.number > self.before
+
+    def make(self) -> None:
+        """Raise the counter, under its lock; what was raised meanwhile stays."""
+        self.to.source.raise_floor(self.to.using, self.number)
+
+
+def plan(
+    target: str,
+    using: str | None = None,
+    *,
+    source: Source | None = None,
+    table: KeyColumn | None = None,
+    back: bool = False,
+) -> Move:
+    """Look up what moving a counter means, and change nothing.
+
+    ``target`` is a collection or a label such as "shop.Order", ``using`` the database
+    of the rows. From ``source`` (None: that of the field or of HILO["SOURCES"]) to our
+    own counter, or ``back``. Rows with the target's ids count, and so do the keys of a
+    ``table`` beside. Raises `HiLoError` where there is nothing to move, LookupError
+    for an unknown label.
+    """
+    field, using = _field_and_database(target, using)
+    collection = field.collection_name if field else check_collection(target)
+    given = source or (given_source(field) if field else named_source(collection))
+    own = _own(collection, field, using)
+    foreign = Place(given, using) if given is not None else None
+    if back and foreign is None:
+        raise HiLoError(
+            f"{collection!r} has no source to move its counter to: set it on the field "
+            f"or in HILO['SOURCES'], or name it by --source."
+        )
+    found = []
+    # Ids without a tag came from the source, those with one from our own counter.
+    tag = own.source.node_tag if isinstance(own.source, OwnCounter) else ""
+    for each in fields_of(collection):
+        if may_have_table(using, each.model):
+            label = f"{each.model._meta.label} on {using!r}"
+            found.append(Finding(label, highest_number(each, using, tag)))
+    if table is not None:
+        name = f"{table.table}.{table.column} on {using!r}"
+        found.append(Finding(name, table.highest(using)))
+    other, to = (own, foreign) if back and foreign is not None else (foreign, own)
+    if other is not None:
+        found.append(Finding(other.name, other.source.read_max(other.using)))
+    if not found:
+        raise HiLoError(
+            f"{collection!r} has neither a source nor a model, so there is nothing to "
+            f"start over: name --source or --table."
+        )
+    return Move(to, to.source.read_max(to.using), found)
+
+
+def _field_and_database(target: str, using: str | None) -> tuple[Any, str]:
+    fields = [field_of(target)] if "." in target else fields_of(target)
+    field = fields[0] if fields else None
+    if using is None:
+        using = router.db_for_write(field.model) if field else DEFAULT_DB_ALIAS
+    return field, using
+
+
+def _own(collection: str, field: Any, using: str) -> Place:
+    if field is None:
+        home = home_of(using)
+        return Place(OwnCounter(collection, settings.node_tag(home)), home)
+    home, source = field.counter_of(using)
+    return Place(source, home)

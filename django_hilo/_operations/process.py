@@ -1,0 +1,111 @@
+"""The ends of processes, their beginnings by fork, and the ends of requests."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+from django.core.signals import request_finished, request_started, setting_changed
+from django.db.backends.signals import connection_created
+from django.db.models.signals import post_migrate, pre_save
+
+from django_hilo import generator
+from django_hilo._allocation import pool, prefetching
+from django_hilo._database import connection
+from django_hilo.counters import gapless, reservation
+from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.signals import counter_changed, range_reserved, range_returned
+
+# Ours, and those of Django that this package listens to: where nobody listens to a
+# signal, Django sends it without taking its lock.
+_SIGNALS = (
+    *(range_reserved, range_returned, counter_changed),
+    *(connection_created, pre_save, post_migrate),
+    *(request_started, request_finished, setting_changed),
+)
+
+_armed = False
+_joined: list[ModuleType] = []
+
+
+def arm(sender: Any) -> None:
+    """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
+    global _armed
+    pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
+    pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
+    post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
+    post_migrate.connect(
+        raise_defaults, sender, dispatch_uid="django_hilo._operations.rebuilds"
+    )
+    for signal in request_started, request_finished:
+        signal.connect(connection.close_obsolete, dispatch_uid="django_hilo")
+    _join_worker_pools()
+    if not _armed:
+        _armed = True
+        atexit.register(end_process)
+        os.register_at_fork(
+            before=before_fork,
+            after_in_parent=connection.after_fork_in_parent,
+            after_in_child=after_fork_in_child,
+        )
+
+
+def end_process(*args: Any, **kwargs: Any) -> None:
+    """Return the ranges of this process."""
+    generator.return_ranges()
+
+
+def before_fork() -> None:
+    """Leave a child nothing to share, and see to it that its end is noticed."""
+    _join_worker_pools()
+    connection.before_fork()
+
+
+def after_fork_in_child() -> None:
+    """Start with an empty pool, without connections, with new locks."""
+    pool.after_fork_in_child()
+    connection.after_fork_in_child()
+    prefetching.after_fork_in_child()
+    for signal in _SIGNALS:
+        # A thread of the parent may have been sending.
+        signal.lock = threading.Lock()
+
+
+def forget_after_flush(using: str, **kwargs: Any) -> None:
+    """Forget the ranges of a database whose counters were flushed (post_migrate).
+
+    Django flushes between the tests of a TransactionTestCase. Only ``migrate``, which
+    leaves the counters alone, sends a plan.
+    """
+    if "plan" not in kwargs:
+        pool.current().forget(using)
+
+
+def raise_defaults(**kwargs: Any) -> None:
+    """Let the defaults of rebuilt tables go on over all ranges (post_migrate)."""
+    # A process that migrates nothing does without it.
+    from django_hilo._operations import rebuilds
+
+    rebuilds.raise_defaults(**kwargs)
+
+
+def _join_worker_pools() -> None:
+    """Hook in where children end without running ``atexit``."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and util not in _joined:
+        _joined.append(util)
+        util.register_after_fork(util, _finalize_child)
+    celery_signals = sys.modules.get("celery.signals")
+    if celery_signals is not None and celery_signals not in _joined:
+        _joined.append(celery_signals)
+        celery_signals.worker_process_shutdown.connect(
+            end_process, weak=False, dispatch_uid="django_hilo"
+        )
+
+
+def _finalize_child(util: Any) -> None:
+    util.Finalize(None, end_process, exitpriority=0)

@@ -1,0 +1,156 @@
+"""Numbers and ranges for programs without the models, over REST and RavenDB's protocol.
+
+A lent range belongs to the program that asked for it: this process keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import router
+from django.utils.translation import gettext as _
+
+from django_hilo._allocation import pool
+from django_hilo._allocation.target import (
+    AnyTarget,
+    Target,
+    fields_of,
+    named_source,
+    resolve,
+)
+from django_hilo._operations.table_scan import gapless_fields_of
+from django_hilo.counters import reservation
+from django_hilo.counters.ranges import Reservation
+from django_hilo.exceptions import RangeNotLent
+from django_hilo.identifiers import check_collection
+from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.sources.own import OwnCounter
+
+
+def known_target(collection: str, using: str | None = None) -> Target:
+    """Return the counter of a collection that a model or a stored counter knows.
+
+    Raises LookupError for any other, so that a typing error makes no counter, and
+    `InvalidDocumentId` for what cannot be a collection. ``using`` as in `resolve`.
+    """
+    target = _target(collection, using)
+    # A counter that this process drew from needs no look into the database.
+    is_known = target.field is not None or target.given_source is not None
+    if not is_known and not pool.current().has_drawn_from(target.key):
+        key = HiLoDocument.key(target.collection, target.node_tag)
+        if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
+            raise LookupError(
+                _(
+                    "No model has ids of %(collection)r, and there is no counter "
+                    "%(counter)r on %(database)r. Mind the spelling, or add the "
+                    "counter in the admin."
+                )
+                % {
+                    "collection": collection,
+                    "counter": key,
+                    "database": target.using,
+                }
+            )
+    return target
+
+
+def known_gapless_target(collection: str, using: str | None = None) -> Target:
+    """Return as `known_target`, also where only a gapless counter knows it.
+
+    On the database of the rows: that is where gapless numbers are counted. Raises
+    `RangeNotLent` for a collection with a source.
+    """
+    source = named_source(check_collection(collection))
+    if source is not None:
+        raise RangeNotLent(
+            _(
+                "The ids of %(collection)r come from %(source)s and have no node tag: "
+                "gapless ones would be the same texts. Ask for another collection."
+            )
+            % {"collection": collection, "source": source.name}
+        )
+    numbered, named = gapless_fields_of(collection), fields_of(collection)
+    if numbered:
+        field = numbered[0]
+        alias = using or router.db_for_write(field.model)
+        return Target(field.collection_name, alias, "", named[0] if named else None)
+    target = _target(collection, using)
+    alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
+    counters = GaplessCounter.objects.using(alias)
+    if not named and not counters.filter(pk=target.collection.lower()).exists():
+        known_target(collection, using)
+    return target._replace(using=alias)
+
+
+def _target(collection: str, using: str | None) -> Target:
+    check_collection(collection)  # no label, which resolve() would take too
+    fields = fields_of(collection)
+    # Without a model nobody says how it is spelled: one counter, one spelling.
+    return resolve(fields[0] if fields else collection.lower(), using)
+
+
+def lend(
+    target: AnyTarget,
+    size: int,
+    using: str | None = None,
+    *,
+    needed: int | None = None,
+    above: int = 0,
+    issuer: str = "",
+) -> Reservation:
+    """Reserve ``size`` numbers for another program, as `reserve` does.
+
+    They start over ``above``, the rows, and all that this process has seen. Near 2^63-1
+    there may be fewer, but not than ``needed`` (``None``: all). Raises `RangeNotLent`
+    where the counter is no HiLoDocument.
+    """
+    resolved = resolve(target, using)
+    source = resolved.source
+    if not isinstance(source, OwnCounter):
+        raise RangeNotLent(
+            _(
+                "The numbers of %(collection)r on %(database)r come from %(source)s, "
+                "whose ranges cannot be lent or returned. Ask for single ids instead "
+                "(next-id)."
+            )
+            % {
+                "collection": resolved.collection,
+                "database": resolved.using,
+                "source": source.name,
+            }
+        )
+    # Looked up, not made: programs may name any number of collections.
+    held = pool.current()
+    seen = held.counter(resolved.key).seen if held.has_drawn_from(resolved.key) else 0
+    [lent] = source.reserve(
+        resolved.using,
+        size,
+        needed=size if needed is None else needed,
+        above=max(above, seen, source.above_rows(resolved.using)),
+        issuer=issuer,
+    )
+    reservation.announce(lent, resolved.using)
+    return lent
+
+
+def take_back(target: Target, high: int, last: int, ticket: str) -> int:
+    """Take the unused end of a lent range back, and return Max, as `return_range`."""
+    return reservation.return_range(
+        target.collection, high, last, ticket, **_counter_of(target)
+    )
+
+
+def take_back_issued(target: Target, high: int, last: int, issuer: str) -> int:
+    """Take back as `take_back`, from a client without a ticket, as `return_issued`."""
+    return reservation.return_issued(
+        target.collection, high, last, issuer, **_counter_of(target)
+    )
+
+
+def _counter_of(target: Target) -> dict[str, Any]:
+    source, using = target.source, target.using
+    return {
+        "node_tag": target.node_tag,
+        "column": source.shared_column if isinstance(source, OwnCounter) else None,
+        "using": using,
+    }

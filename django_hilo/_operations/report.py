@@ -1,0 +1,122 @@
+"""What `hilo_show` tells, as plain data: JSON as it stands, and tables are made of it.
+
+The keys are documented in docs/how-to/observability.md, and stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db import Error, connections
+
+from django_hilo._operations.table_scan import (
+    gapless_fields,
+    homes,
+    may_have_table,
+    other_sources,
+)
+from django_hilo.exceptions import HiLoError
+from django_hilo.models import GaplessCounter, HiLoDocument
+
+# Of the fullest buckets of a model on a database.
+_LARGEST = 5
+
+Row = dict[str, Any]
+
+
+def counters(databases: Iterable[str]) -> list[Row]:
+    """Return the counters of some databases."""
+    return [
+        {
+            "database": alias,
+            "collection": document.collection,
+            "node_tag": document.node_tag,
+            "max": document.max,
+            "floor": document.floor,
+            "low": document.low if document.size > 0 else None,
+            "high": document.low + document.size - 1 if document.size > 0 else None,
+            "reserved_at": document.reserved_at and document.reserved_at.isoformat(),
+            "raised_by": document.raised_by,
+        }
+        for alias in databases
+        for document in HiLoDocument.objects.using(alias)
+    ]
+
+
+def sources(databases: Iterable[str]) -> list[Row]:
+    """Return the counters that are no HiLoDocument, each with what was given so far."""
+    rows = []
+    for alias in databases:
+        for collection, source in other_sources(alias):
+            number, error = None, None
+            try:
+                number = source.read_max(alias)
+            except (HiLoError, Error) as problem:
+                error = str(problem).partition("\n")[0] or type(problem).__name__
+            rows.append(
+                {
+                    "database": alias,
+                    "collection": collection,
+                    "source": source.name,
+                    "max": number,
+                    "error": error,
+                }
+            )
+    return rows
+
+
+def gapless_counters(databases: Iterable[str]) -> list[Row]:
+    """Return the counters of gapless numbers, where their table is."""
+    return [
+        {"database": alias, "collection": counter.collection, "last": counter.last}
+        for alias in databases
+        if _has_gapless_numbers(alias)
+        for counter in GaplessCounter.objects.using(alias)
+    ]
+
+
+def _has_gapless_numbers(alias: str) -> bool:
+    if alias not in homes() and not any(
+        may_have_table(alias, field.model) for field in gapless_fields()
+    ):
+        return False
+    return (
+        GaplessCounter._meta.db_table in connections[alias].introspection.table_names()
+    )
+
+
+def buckets(databases: Iterable[str], oversized: int) -> Iterator[Row]:
+    """Yield the models whose ids have to do with buckets, and their fullest ones.
+
+    Raises ImportError without the package xxhash.
+    """
+    from django_hilo._operations.bucket_report import keys_with_buckets, measure
+
+    for field in keys_with_buckets():
+        sizes = {
+            alias: measure(field, alias, _LARGEST)
+            for alias in databases
+            if may_have_table(alias, field.model)
+        }
+        yield {
+            "model": field.model._meta.label,
+            "rows": sum(size.rows for size in sizes.values()),
+            "databases": [
+                {
+                    "database": alias,
+                    "rows": size.rows,
+                    "buckets": size.buckets,
+                    "largest": [
+                        {
+                            "bucket": bucket.number,
+                            "rows": bucket.rows,
+                            "text": bucket.text,
+                            "oversized": bucket.rows > oversized,
+                        }
+                        for bucket in size.largest
+                    ],
+                }
+                for alias, size in sizes.items()
+            ],
+        }

@@ -1,0 +1,79 @@
+"""Server prefixes: set by people, under rules that keep the ids of nodes apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import connections
+from django.utils.translation import gettext_lazy as _
+
+from django_hilo._operations.table_scan import homes
+from django_hilo.conf import settings
+from django_hilo.models import ServerPrefix
+from django_hilo.signals import Change, counter_changed, send
+
+
+def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
+    """Set the server prefix of a node; it holds from each process's next range on.
+
+    Raises ValidationError for what is outside the grammar, and for the prefix of
+    another node where ids do not show their tags.
+    """
+    row = ServerPrefix(node_tag=node_tag, prefix=prefix)
+    row.clean_fields()
+    check_prefix_is_free(node_tag, prefix)
+    rows = ServerPrefix.objects.using(using)
+    old = rows.filter(pk=node_tag).values_list("prefix", flat=True).first()
+    # One statement: two that read first and write then would lock each other out.
+    names_key = connections[using].features.supports_update_conflicts_with_target
+    rows.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["node_tag"] if names_key else None,
+        update_fields=["prefix"],
+    )
+    row._state.db = using
+    tell_prefix(node_tag, old, prefix, using=using, user=user)
+    return row
+
+
+def check_prefix_is_free(node_tag: str, prefix: str) -> None:
+    """Raise ValidationError where ids of two nodes would look the same."""
+    if settings.SHOW_NODE_TAG:
+        return
+    for home in homes():
+        others = ServerPrefix.objects.using(home).exclude(pk=node_tag)
+        taken = others.filter(prefix=prefix).first()
+        if taken is not None:
+            refusal = ValidationError(
+                _(
+                    "The node %(node_tag)r has the prefix %(prefix)r on %(database)r, "
+                    "and ids do not show the tag (HILO['SHOW_NODE_TAG']): both would "
+                    "give the same ids."
+                ),
+                code="taken",
+                params={
+                    "node_tag": taken.node_tag,
+                    "prefix": prefix,
+                    "database": home,
+                },
+            )
+            raise ValidationError({"prefix": refusal})
+
+
+def tell_prefix(
+    node_tag: str, old: str | None, new: str | None, *, using: str, user: Any
+) -> None:
+    """Send `counter_changed` for a server prefix; None: there was, or is, no row."""
+    change = Change.SET if new is not None else Change.DELETED
+    send(
+        counter_changed,
+        ServerPrefix,
+        using=using,
+        node_tag=node_tag,
+        user=user,
+        change=change,
+        old=old,
+        new=new,
+    )

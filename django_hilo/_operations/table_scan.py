@@ -1,0 +1,199 @@
+"""What the tables of the models hold: the highest number among the ids of a counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    connections,
+    models,
+    router,
+    transaction,
+)
+from django.db.models import Max
+
+from django_hilo._allocation.target import (
+    CounterField,
+    counter_fields,
+    fields_of,
+    given_source,
+    home_of,
+    resolve,
+    routed,
+)
+from django_hilo.conf import settings
+from django_hilo.fields import GaplessIdField
+from django_hilo.fields.text import parse_or_none
+from django_hilo.models import HiLoDocument
+from django_hilo.sources.base import Source
+from django_hilo.sources.own import OwnCounter
+
+_CHUNK = 10_000
+
+
+class Highest(NamedTuple):
+    """The highest number of a counter in one table, or why it could not be read."""
+
+    model: type[models.Model]
+    using: str
+    number: int
+    id: str
+    error: str
+
+
+def gapless_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models whose ids may be gapless."""
+    for model in apps.get_models():
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                gives = isinstance(field, GaplessIdField) or getattr(
+                    field, "server_ids", False
+                )
+                if gives and not getattr(field, "is_copy", False):
+                    yield field
+
+
+def gapless_fields_of(collection: str) -> list[Any]:
+    """Return the fields of a collection's gapless ids, whatever its case."""
+    return [
+        field
+        for field in gapless_fields()
+        if field.collection_name.lower() == collection.lower()
+    ]
+
+
+def fields_on(using: str) -> Iterator[Any]:
+    """Yield the HiLo fields whose tables a database holds."""
+    for field in counter_fields():
+        if may_have_table(using, field.model):
+            yield field
+
+
+def other_sources(using: str) -> list[tuple[str, Source]]:
+    """Return the counters of a database that are no HiLoDocument, and who uses them.
+
+    What HILO["SOURCES"] names beside the models is taken to be on "default".
+    """
+    found = []
+    for field in fields_on(using):
+        source = given_source(field)
+        if source is None and field.is_integer:
+            source = field.counter_of(using)[1]
+        if source is not None and not isinstance(source, OwnCounter):
+            found.append((field.collection_name, source))
+    if using == DEFAULT_DB_ALIAS:
+        found += [
+            (name, source)
+            for name, source in settings.SOURCES.items()
+            if not fields_of(name)
+        ]
+    return found
+
+
+def may_have_table(using: str, model: type[models.Model]) -> bool:
+    """Whether a model's rows are on a database: migrated, or sent there by a router."""
+    return bool(router.allow_migrate_model(using, model)) or using in (
+        routed(model, "db_for_write"),
+        routed(model, "db_for_read"),
+    )
+
+
+def aliases_served_by(home: str) -> list[str]:
+    """Return the databases whose rows have their counters on ``home``; no mirrors."""
+    return [alias for alias in aliases() if home_of(alias) == home]
+
+
+def homes() -> list[str]:
+    """Return the databases that may hold counters, the first alias first."""
+    found = dict.fromkeys(home_of(alias) for alias in aliases())
+    return [
+        home
+        for home in found
+        if home == settings.DATABASE or may_have_table(home, HiLoDocument)
+    ]
+
+
+def aliases() -> list[str]:
+    """Return the aliases of DATABASES that are no mirrors of others."""
+    return [
+        alias
+        for alias in connections
+        if not connections[alias].settings_dict["TEST"].get("MIRROR")
+    ]
+
+
+def highest_number(
+    field: models.Field[Any, Any], using: str, node_tag: str | None = None
+) -> int:
+    """Return the highest number of a counter of the field in its table, else 0.
+
+    ``node_tag`` is the counter's (``None``: that of the counter in use). Ids of other
+    nodes, other collections and other shapes do not count. Reads the whole column in
+    chunks, without loading objects.
+    """
+    assert isinstance(field, CounterField)
+    tag = resolve(field, using).node_tag if node_tag is None else node_tag
+    return _highest(field, using, {"", tag})[0]
+
+
+def highest_gapless_number(field: Any, using: str) -> int:
+    """Return the highest number of a field's gapless ids in its table, else 0."""
+    return _highest(field, using, {""})[0]
+
+
+def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
+    """Look into every table, on every database, whose ids come from a counter.
+
+    ``home`` is the database that holds the counter. Ids without a tag count for every
+    node: which one gave them cannot be seen. Reads whole columns.
+    """
+    fields = fields_of(collection)
+    found = []
+    for using in aliases_served_by(home):
+        for field in fields_on(using):
+            if field not in fields:
+                continue
+            number, text, error = 0, "", ""
+            try:
+                with sparing(using):
+                    number, text = _highest(field, using, {"", node_tag})
+            except Error as problem:
+                error = str(problem)
+            found.append(Highest(field.model, using, number, text, error))
+    return found
+
+
+def sparing(using: str) -> AbstractContextManager[object]:
+    """Spare a caller's transaction the end that an error would put to it.
+
+    Without one no transaction is begun: on SQLite it may lock all writers out.
+    """
+    if connections[using].in_atomic_block:
+        return transaction.atomic(using=using)
+    return nullcontext()
+
+
+def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
+    if getattr(field, "is_integer", False):
+        top = field.model._base_manager.using(using).aggregate(top=Max(field.attname))
+        number = max(top["top"] or 0, 0)
+        return number, str(number)
+    rows = field.model._base_manager.using(using).order_by()
+    texts = rows.values_list(field.attname, flat=True).iterator(chunk_size=_CHUNK)
+    collection = field.collection_name.lower()
+    highest, its_id = 0, ""
+    for text in texts:
+        document_id = parse_or_none(text)
+        if (
+            document_id is not None
+            and document_id.number > highest
+            and document_id.collection.lower() == collection
+            and document_id.node_tag in node_tags
+        ):
+            highest, its_id = document_id.number, text
+    return highest, its_id

@@ -1,0 +1,282 @@
+"""System checks of each field; docs/reference/checks.md explains every id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.core.checks import CheckMessage, Error
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
+
+from django_hilo.conf import settings
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.fields import (
+    BucketField,
+    GaplessIdField,
+    HiLoBigAutoField,
+    HiLoField,
+)
+from django_hilo.fields.anchors import anchor_field
+from django_hilo.fields.base import AssignsIds
+from django_hilo.fields.text import IdField
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection, id_end
+from django_hilo.sharding.placement import is_sharded
+from django_hilo.sources.foreign import ForeignCounter
+
+# What a path to a field raises if the field does not exist.
+_NO_FIELD = (FieldDoesNotExist, AttributeError, TypeError)
+
+# How many anchored models the longest id of a field is followed through.
+_MAX_DEPTH = 8
+
+
+def check_fields(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Check the fields of the given apps' models, or of all models."""
+    configs = apps.get_app_configs() if app_configs is None else app_configs
+    return [
+        message
+        for config in configs
+        for model in config.get_models()
+        for message in check_model(model)
+    ]
+
+
+def check_model(model: type[models.Model]) -> list[CheckMessage]:
+    """Check the fields that a model does not inherit from another table."""
+    fields = model._meta.local_fields
+    return [message for field in fields for message in check_field(field)]
+
+
+def check_field(field: models.Field[Any, Any]) -> list[CheckMessage]:
+    """Return the errors of one field, without a query."""
+    if isinstance(field, BucketField):
+        return list(_bucket_errors(field))
+    if isinstance(field, AssignsIds):
+        return [*_id_errors(field), *_errors_of_kind(field)]
+    return []
+
+
+def _id_errors(field: AssignsIds) -> Iterator[Error]:
+    try:
+        check_collection(field.collection_name)
+    except (InvalidDocumentId, TypeError) as error:
+        yield _error(
+            field,
+            "E101",
+            f"The collection {field.collection_name!r} cannot stand in an id.",
+            f"{error} Set collection= on the field.",
+        )
+    if field.has_default() or field.has_db_default():
+        yield _error(
+            field,
+            "E106",
+            f"A {type(field).__name__} makes its values itself and takes no default.",
+            "Remove default= or db_default=.",
+        )
+
+
+def _errors_of_kind(field: AssignsIds) -> Iterator[Error]:
+    if isinstance(field, HiLoField):
+        yield from _hilo_errors(field)
+        yield from _capacity_errors(field)
+    elif isinstance(field, HiLoBigAutoField):
+        yield from _source_errors(field)
+        yield from _capacity_errors(field)
+    elif isinstance(field, GaplessIdField):
+        yield from _gapless_errors(field)
+
+
+def _hilo_errors(field: HiLoField) -> Iterator[Error]:
+    yield from _anchor_errors(field)
+    if field.convention is not None:
+        yield from _import_errors(field, "convention", field.convention)
+    width = field.width
+    if width is not None and not (type(width) is int and 1 <= width <= MAX_WIDTH):
+        yield _error(
+            field,
+            "E107",
+            f"width={width!r} is no count of digits.",
+            f"It must be None, or from 1 to {MAX_WIDTH}; {MAX_WIDTH} makes the "
+            f"order of texts that of numbers.",
+        )
+    yield from _length_errors(field, _longest(field))
+    if field.server_ids:
+        yield from _server_id_errors(field)
+
+
+def _anchor_errors(field: HiLoField) -> Iterator[Error]:
+    anchor = field.anchor
+    if anchor is None:
+        return
+    if callable(anchor):
+        yield from _import_errors(field, "anchor", anchor)
+        return
+    try:
+        last = anchor_field(field.model, anchor)
+        if last is field or last.many_to_many or not last.concrete:
+            raise FieldDoesNotExist(f"{last} holds no id of another object.")
+    except _NO_FIELD as error:
+        yield _error(
+            field,
+            "E103",
+            f"The anchor {anchor!r} names no field.",
+            f"{error} Name a relation or field of the model, such as 'order' or "
+            f"'order__customer', or a function.",
+        )
+
+
+def _import_errors(field: HiLoField, option: str, given: Any) -> Iterator[Error]:
+    if not callable(given) or "<" in getattr(given, "__qualname__", "<"):
+        yield _error(
+            field,
+            "E102",
+            f"The {option} {given!r} cannot be imported, so no migration can name it.",
+            "Make it a function of a module.",
+        )
+
+
+def _server_id_errors(field: HiLoField) -> Iterator[Error]:
+    if settings.SHOW_NODE_TAG and not _has_source(field):
+        yield from _shard_errors(field)
+        return
+    yield _error(
+        field,
+        "E108",
+        "server_ids=True gives ids such as 'orders/1', and so does the counter: its "
+        "ids hide the node tag (HILO['SHOW_NODE_TAG']), or have none, as numbers of "
+        "a source do (HILO['SOURCES']).",
+        "Show the node tag, or take gapless ids from a GaplessIdField of another "
+        "collection.",
+    )
+
+
+def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
+    if _has_source(field):
+        yield _error(
+            field,
+            "E108",
+            f"It gives ids such as '{field.collection_name}/1', and so does the source "
+            f"of that collection in HILO['SOURCES'].",
+            "Set collection= to another one.",
+        )
+    yield from _shard_errors(field)
+    yield from _length_errors(field, len(f"{field.collection_name}/{MAX_NUMBER}"))
+
+
+def _shard_errors(field: IdField) -> Iterator[Error]:
+    if is_sharded(field.model):
+        yield _error(
+            field,
+            "E015",
+            "It gives gapless numbers, and its rows are spread over shards: each would "
+            "count for itself.",
+            "Keep the model's rows together (ShardRouter.is_sharded), or use HiLo ids.",
+        )
+
+
+def _source_errors(field: HiLoBigAutoField) -> Iterator[Error]:
+    if field.source is not None and not isinstance(field.source, ForeignCounter):
+        yield _error(
+            field,
+            "E112",
+            f"The source {field.source!r} is none.",
+            "Name one of django_hilo.sources, such as hibernate.HiLo(max_lo=9).",
+        )
+
+
+def _capacity_errors(field: HiLoField | HiLoBigAutoField) -> Iterator[Error]:
+    least = settings.CAPACITY if field.capacity is None else field.capacity
+    most = settings.MAX_CAPACITY if field.max_capacity is None else field.max_capacity
+    numbers = all(type(value) is int for value in (least, most))
+    if not numbers or not 1 <= least <= most:
+        yield _error(
+            field,
+            "E105",
+            f"capacity {least!r} and max_capacity {most!r} bound no range.",
+            "Both must be whole numbers, with 1 <= capacity <= max_capacity.",
+        )
+
+
+def _bucket_errors(field: BucketField) -> Iterator[Error]:
+    if find_spec("xxhash") is None:
+        yield _error(
+            field,
+            "E110",
+            "A BucketField needs the package xxhash.",
+            'pip install "django-hilo[sharding]"',
+        )
+    try:
+        source: Any = field.model._meta.get_field(field.source)
+        if source is field or source.many_to_many or not source.concrete:
+            raise FieldDoesNotExist(f"{source} holds no id.")
+    except _NO_FIELD as error:
+        yield _error(
+            field,
+            "E111",
+            f"The source {field.source!r} names no field of an id.",
+            f"{error} Name the HiLoField, or a relation to its object.",
+        )
+    else:
+        if source.null and not field.null:
+            yield _error(
+                field,
+                "E111",
+                f"The source {field.source!r} may be NULL, the bucket may not.",
+                "Set null=True on the BucketField.",
+            )
+
+
+def _length_errors(field: IdField, longest: int | None) -> Iterator[Error]:
+    if longest is not None and field.max_length and field.max_length < longest:
+        yield _error(
+            field,
+            "E104",
+            f"max_length={field.max_length} is less than the {longest} characters of "
+            f"the longest id of {field.collection_name!r}.",
+            f"Set max_length={longest} or more (a server prefix comes on top).",
+        )
+
+
+def _longest(field: HiLoField, depth: int = 0) -> int | None:
+    """Return the length of the longest id, or None if it is not known."""
+    if field.convention is not None:
+        return None
+    tags = settings.NODE_TAG
+    configured = tags.values() if isinstance(tags, dict) else [tags]
+    tag = max((str(tag) for tag in configured), key=len, default="A")
+    end = id_end(tag) if settings.SHOW_NODE_TAG else ""
+    longest = len(f"{field.collection_name}/{MAX_NUMBER}{end}")
+    if field.anchor is None:
+        return longest
+    if callable(field.anchor) or depth > _MAX_DEPTH:
+        return None
+    anchored = _longest_anchor(field, field.anchor, depth)
+    return None if anchored is None else longest + 1 + anchored
+
+
+def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
+    try:
+        last: Any = anchor_field(field.model, path)
+    except _NO_FIELD:
+        return None
+    if isinstance(last, models.ForeignKey):
+        related = last.remote_field.model
+        last = related._meta.pk if isinstance(related, type) else None
+    if isinstance(last, type(field)):
+        return _longest(last, depth + 1)
+    return getattr(last, "max_length", None)
+
+
+def _has_source(field: IdField) -> bool:
+    sources = settings.SOURCES if isinstance(settings.SOURCES, dict) else {}
+    collection = field.collection_name.lower()
+    return any(str(name).lower() == collection for name in sources)
+
+
+def _error(field: Any, id: str, message: str, hint: str) -> Error:
+    return Error(message, hint=hint, obj=field, id=f"django_hilo.{id}")

@@ -1,0 +1,152 @@
+"""Gapless numbers: one by one, in the caller's transaction (RavenDB's identities)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    connections,
+    transaction,
+)
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo.conf import settings
+from django_hilo.exceptions import (
+    CounterExhausted,
+    HiLoError,
+    InvalidDocumentId,
+    ReservationTimeout,
+)
+from django_hilo.identifiers import MAX_NUMBER, check_collection
+from django_hilo.models import GaplessCounter
+
+_MOST_AT_ONCE = MAX_NUMBER // 2
+
+
+def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
+    """Return the next gapless number of a collection, as `next_gapless_numbers`."""
+    return next_gapless_numbers(collection, 1, using)[0]
+
+
+def next_gapless_numbers(
+    collection: str, n: int, using: str = DEFAULT_DB_ALIAS
+) -> range:
+    """Return the next ``n`` (1 to 2^62-1) gapless numbers of a collection on ``using``.
+
+    The counter stays locked until the caller's transaction ends, and a rollback gives
+    the numbers back: so there are no gaps, and one writer at a time. They start at 1.
+    Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, `HiLoError` for a
+    missing table, and `ReservationTimeout` where another transaction keeps the counter
+    for longer than ``HILO["LOCK_TIMEOUT"]``.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
+        raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
+    collection = check_collection(collection).lower()
+    with _locked(collection, using) as counter:
+        if counter.last > MAX_NUMBER - n:
+            raise CounterExhausted(
+                _(
+                    "The gapless numbers of %(collection)r on %(database)r have fewer "
+                    "than %(n)s left up to 2^63-1. If the counter was set by mistake, "
+                    "lower it with seed_gapless_number(..., force=True)."
+                )
+                % {"collection": collection, "database": using, "n": n}
+            )
+        _set(counter, counter.last + n, using)
+    return range(counter.last - n + 1, counter.last + 1)
+
+
+def seed_gapless_number(
+    collection: str,
+    value: int,
+    using: str = DEFAULT_DB_ALIAS,
+    *,
+    force: bool = False,
+) -> int:
+    """Let the last number of a collection be ``value`` (0 to 2^63-1), and return it.
+
+    One that is higher stays and is returned, but for ``force`` (RavenDB's identity
+    seed): then numbers that were taken come again, and rows that have them are in the
+    way. Within the caller's transaction, and raises, as `next_gapless_numbers`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidDocumentId(f"The seed must be a whole number, not {value!r}.")
+    if not 0 <= value <= MAX_NUMBER:
+        raise InvalidDocumentId(
+            f"The seed must be from 0 to {MAX_NUMBER} (2^63-1), not {value}."
+        )
+    collection = check_collection(collection).lower()
+    with _locked(collection, using) as counter:
+        if force or value > counter.last:
+            _set(counter, value, using)
+    return counter.last
+
+
+def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
+    """Return the last gapless number of a collection, 0 before the first; no lock."""
+    collection = check_collection(collection).lower()
+    row = GaplessCounter.objects.using(using).filter(pk=collection).first()
+    return row.last if row else 0
+
+
+def guard_save(
+    sender: type[GaplessCounter],
+    instance: GaplessCounter,
+    raw: bool,
+    using: str,
+    **kwargs: object,
+) -> None:
+    """Let no fixture lower a counter (pre_save)."""
+    if not raw:
+        return
+    instance.collection = instance.collection.lower()
+    rows = GaplessCounter.objects.using(using).filter(pk=instance.collection)
+    if connections[using].in_atomic_block:  # as in loaddata
+        rows.update(last=F("last"))  # locks the row on every database
+        rows = rows.select_for_update()  # no older row of a snapshot
+    stored = rows.first()
+    if stored is not None:
+        instance.last = max(instance.last, stored.last)
+
+
+@contextmanager
+def _locked(collection: str, using: str) -> Iterator[GaplessCounter]:
+    """Lock the row of a collection until the caller's transaction ends; make it first.
+
+    To insert it comes first: SQLite fails at once if a transaction reads first and
+    writes then, and on MariaDB locking a row that is missing would lock the gap, in
+    which several first callers block each other.
+    """
+    connection, row = connections[using], GaplessCounter(collection=collection, last=0)
+    try:
+        with transaction.atomic(using=using):
+            dialect = dialect_of(connection)  # now that it is open
+            with dialect.bounded_wait(connection):
+                dialect.insert_or_lock(connection, row)
+                rows = GaplessCounter.objects.using(using).select_for_update()
+                counter = rows.get(pk=collection)
+            yield counter
+    except Error as error:
+        kind = classify(error, connection)
+        if kind is ErrorKind.LOCKED:
+            raise ReservationTimeout(
+                f"Another transaction keeps the gapless numbers of {collection!r} on "
+                f"{using!r} for longer than {settings.LOCK_TIMEOUT:g} s "
+                f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
+            ) from error
+        if kind is ErrorKind.NO_TABLE:
+            raise HiLoError(
+                f"The table of gapless numbers is missing on {using!r}. Run: "
+                f"python manage.py migrate django_hilo --database={using}"
+            ) from error
+        raise
+
+
+def _set(counter: GaplessCounter, last: int, using: str) -> None:
+    GaplessCounter.objects.using(using).filter(pk=counter.pk).update(last=last)
+    counter.last = last

@@ -1,0 +1,45 @@
+"""The column of an integer key, and the numbers that the database itself gives it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db import connections
+
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects.base import rows_of
+
+
+class KeyColumn(NamedTuple):
+    """The column of an integer key, by the names of its table and its own.
+
+    `django_hilo.counters.reservation` takes it for ranges of keys on SQLite.
+    """
+
+    table: str
+    column: str
+
+    def highest(self, using: str) -> int:
+        """Return the highest key of a row, or the last that the database gave."""
+        connection = connections[using]
+        table = connection.ops.quote_name(self.table)
+        column = connection.ops.quote_name(self.column)
+        [(highest,)] = rows_of(connection, f"SELECT MAX({column}) FROM {table}")  # noqa: S608 - quoted
+        found = [highest, *dialect_of(connection).last_default(connection, self.table)]
+        wrong = [value for value in found if isinstance(value, str)]
+        if wrong:
+            raise ValueError(
+                f"{self.table}.{self.column} on {using!r} holds {wrong[0]!r}: no "
+                f"integer keys."
+            )
+        return max((int(value) for value in found if value is not None), default=0)
+
+    def claim(self, using: str, number: int) -> None:
+        """Let the default of the column go on over a number (SQLite alone has it)."""
+        connection = connections[using]
+        dialect_of(connection).raise_default(connection, self.table, number)
+
+    def release(self, using: str, high: int, last: int) -> None:
+        """Let the default go on over ``last`` if it is still at ``high``."""
+        connection = connections[using]
+        dialect_of(connection).lower_default(connection, self.table, high, last)

@@ -1,0 +1,74 @@
+"""The anchor of an instance: the id of the object that it belongs to, or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ObjectDoesNotExist
+from django.db import models
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.identifiers import check_anchor
+
+# A path such as "order" or "order__customer", or a function of the instance that
+# returns a text, a number or an object with an id.
+Anchor = str | Callable[[models.Model], str | int | models.Model | None]
+
+
+def anchor_of(instance: models.Model, anchor: Anchor) -> str:
+    """Return the text of an instance's anchor.
+
+    Raises `HiLoError` if the object that it names has no id yet, or if a function
+    returns something else than a text, a whole number or an object.
+    """
+    try:
+        value = (
+            _call(instance, anchor) if callable(anchor) else _follow(instance, anchor)
+        )
+    except ObjectDoesNotExist:
+        value = None
+    if value in (None, ""):
+        raise HiLoError(
+            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} is "
+            f"empty. Set it, and give the object it names an id first (assign_ids())."
+        )
+    return check_anchor(str(value))
+
+
+def anchor_field(model: type[models.Model], path: str) -> Any:
+    """Return the last field of a path; raises FieldDoesNotExist."""
+    *relations, last = path.split("__")
+    for name in relations:
+        related = model._meta.get_field(name).related_model
+        if not isinstance(related, type):
+            raise FieldDoesNotExist(f"{model._meta.label}.{name} is no relation.")
+        model = related
+    return model._meta.get_field(last)
+
+
+def _call(instance: models.Model, anchor: Callable[[models.Model], Any]) -> Any:
+    value = anchor(instance)
+    if isinstance(value, models.Model):
+        return value.pk
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise HiLoError(
+            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
+            f"returned {value!r}. Let it return a text, a whole number or an object."
+        )
+    return value
+
+
+def _follow(instance: models.Model, path: str) -> Any:
+    *relations, last = path.split("__")
+    for name in relations:
+        related = getattr(instance, name)
+        if related is None:
+            return None
+        instance = related
+    field = instance._meta.get_field(last)
+    if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
+        # The key is known without reading the object that it names.
+        last = field.attname if field.target_field.primary_key else last
+    value = getattr(instance, last)
+    return value.pk if isinstance(value, models.Model) else value

@@ -1,0 +1,101 @@
+"""The default collection of a class, by RavenDB's convention.
+
+The rules are frozen: a library whose plurals improve would move a model to another
+collection, and its next ids to another counter.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from hashlib import sha256
+
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.identifiers import check_collection
+
+# Not compiled, because each class is named once.
+_LAST_WORD = r"[A-Z]?[^A-Z]*$"
+
+_IRREGULAR = {
+    "person": "people",
+    "child": "children",
+    "man": "men",
+    "woman": "women",
+    "mouse": "mice",
+    "goose": "geese",
+    "foot": "feet",
+    "tooth": "teeth",
+    "quiz": "quizzes",
+    "fish": "fish",
+    "sheep": "sheep",
+    "deer": "deer",
+    "series": "series",
+    "species": "species",
+    "data": "data",
+    "news": "news",
+    "information": "information",
+    "equipment": "equipment",
+    "leaf": "leaves",
+    "half": "halves",
+    "shelf": "shelves",
+    "knife": "knives",
+    "life": "lives",
+    "wife": "wives",
+}
+_SUFFIXES = (
+    (r"(?<=[^aeiou])y$", "ies"),
+    (r"(?<=[a-z]{2})sis$", "ses"),
+    (r"(s|x|z|ch|sh)$", r"\1es"),
+    (r"$", "s"),
+)
+
+
+@cache
+def default_collection(class_name: str) -> str:
+    """Return the collection of a class: ``Order`` orders, ``OrderLine`` OrderLines.
+
+    RavenDB's convention: the plural, in lower case unless the plural has two or more
+    upper-case letters.
+    """
+    head, last = _split_last_word(class_name)
+    plural = head + _plural(last)
+    capitals = sum("A" <= letter <= "Z" for letter in plural)
+    return plural.lower() if capitals <= 1 else plural
+
+
+def _split_last_word(class_name: str) -> tuple[str, str]:
+    if class_name.isupper():
+        return "", class_name
+    match = re.search(_LAST_WORD, class_name)
+    start = match.start() if match else 0
+    return class_name[:start], class_name[start:]
+
+
+def _plural(word: str) -> str:
+    lower = word.lower()
+    plural = _IRREGULAR.get(lower)
+    if plural is None:
+        for ending, replacement in _SUFFIXES:
+            plural, found = re.subn(ending, replacement, lower, count=1)
+            if found:
+                break
+    assert plural is not None
+    if word.isupper() and len(word) > 1:
+        return plural.upper()
+    return word[:1] + plural[1:] if plural else word
+
+
+@cache
+def collection_of_keys(app_label: str, model_name: str) -> str:
+    """Return the default collection of a model's integer keys, ``shop_order``.
+
+    Not the plural of the name, which two apps may have. A name that cannot stand in an
+    id, as it is too long or not ASCII, ends in a hash of it.
+    """
+    name = f"{app_label}_{model_name}".lstrip("_")
+    try:
+        return check_collection(name)
+    except InvalidDocumentId:
+        digest = sha256(name.encode()).hexdigest()[:12]
+        readable = re.sub(r"[^A-Za-z0-9_]", "", name)[:80]
+        return f"keys_{readable}_{digest}"

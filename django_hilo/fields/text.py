@@ -1,0 +1,78 @@
+"""What fields with text ids have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from django_hilo._database.dialects import dialect_of
+from django_hilo.exceptions import HiLoError, InvalidDocumentId
+from django_hilo.fields import gapless_ids
+from django_hilo.fields.base import AssignsIds, GenericField, Got_co, Set_contra
+from django_hilo.identifiers import DocumentId, parse
+
+if TYPE_CHECKING:
+    from django.db.models.expressions import Combinable
+
+    Text = str | Combinable | None
+
+    class _CharField(models.CharField[Set_contra, Got_co]): ...
+
+else:
+
+    class _CharField(GenericField, models.CharField): ...
+
+
+class IdField(AssignsIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
+    """A text id; each kind says where its numbers come from."""
+
+    # An object without an id must start as None: Django takes "" for a saved key.
+    empty_strings_allowed = False
+    non_db_attrs = (*models.CharField.non_db_attrs, "collection")
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("editable", False)
+        kwargs.setdefault("blank", True)
+        super().__init__(**kwargs)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, path, args, kwargs = super().deconstruct()
+        for option, default in (("editable", False), ("blank", True)):
+            kwargs.pop(option, None)
+            if getattr(self, option) != default:
+                kwargs[option] = not default
+        return name, path, args, kwargs
+
+    def db_type(self, connection: Any) -> str | None:
+        own = self.max_length and dialect_of(connection).id_type(self.max_length)
+        return own or super().db_type(connection)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"empty_value": None, **kwargs})
+
+    def was_rolled_back(self, instance: models.Model) -> bool:
+        return gapless_ids.was_rolled_back(self, instance)
+
+    def refuse_lost(self, instance: models.Model) -> None:
+        gapless_ids.refuse_lost(self, instance)
+
+    def assign(
+        self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
+    ) -> None:
+        longest = max(ids, key=len)
+        if self.max_length is not None and len(longest) > self.max_length:
+            raise HiLoError(
+                f"The id {longest!r} has {len(longest)} characters, {self} takes "
+                f"{self.max_length}. Raise max_length and migrate."
+            )
+        super().assign(instances, ids, using)
+
+
+def parse_or_none(text: Any) -> DocumentId | None:
+    """Return the parts of an id, or None for any other text or value."""
+    try:
+        return parse(text)
+    except InvalidDocumentId:
+        return None

@@ -1,0 +1,769 @@
+from __future__ import annotations
+
+import html
+import re
+import sqlite3
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.db import connection, connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+
+from django_hilo._operations import edit_counter
+from django_hilo.counters import read_max, reserve, return_range
+from django_hilo.exceptions import RangeNotReturned
+from django_hilo.generator import next_id
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.signals import counter_changed
+from tests.apps.records.models import Order, User
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+LIST = "/admin/django_hilo/hilodocument/"
+ORDERS = LIST + "orders_2FA/"
+OTHERS = LIST + "other_3Aorders_2FB/"
+RAISE_TO_HIGHEST = {"action": "raise_to_highest", "index": "0"}
+RESERVE_BLOCK = {"action": "reserve_block", "index": "0"}
+
+
+def text_of(response: Any) -> str:
+    """What a reader sees of the page, without the menus around it."""
+    page = response.content.decode()
+    page = page[page.find("<body") : page.find("<footer")]
+    page = page[max(page.find('class="messagelist"'), 0) :] or page
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
+
+
+def hidden_of(response: Any) -> dict[str, str]:
+    """The hidden inputs of the page's own form, but for the CSRF token's."""
+    page = response.content.decode()
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {k: html.unescape(v) for k, v in found if k != "csrfmiddlewaretoken"}
+
+
+def change(client: Client, new: object, seen: object, url: str = ORDERS) -> Any:
+    data = {"max": new, "initial-max": seen, "_save": "Save"}
+    return client.post(url + "change/", data, follow=True)
+
+
+def histories(url_id: str) -> list[str]:
+    entries = LogEntry.objects.filter(object_id=url_id).order_by("pk")
+    return [entry.get_change_message() for entry in entries]
+
+
+@pytest.fixture
+def changes() -> Any:
+    seen: list[dict[str, Any]] = []
+
+    def note(sender: Any, signal: Any, **told: Any) -> None:
+        seen.append(told)
+
+    counter_changed.connect(note)
+    yield seen
+    counter_changed.disconnect(note)
+
+
+# The list
+
+
+def test_the_list_shows_each_counter(admin_client):
+    reserve("orders", 32)
+    Order.objects.create(id="orders/900-A")
+    reserve("unused", 1_000_000)
+    page = text_of(admin_client.get(LIST))
+    assert "Database: default" in page
+    assert "orders A 900 900 1 to 32" in page
+    assert "records.Order" in page
+    assert "unused A 1000000 0 1 to 1000000" in page
+    assert "no model" in page
+
+
+def test_numbers_are_plain_digits_whatever_the_settings_say(admin_client, settings):
+    settings.USE_THOUSAND_SEPARATOR = True
+    reserve("orders", 1_234_567)
+    with translation.override("de"):
+        pages = [
+            admin_client.get(LIST, headers={"accept-language": "de"}),
+            admin_client.get(ORDERS + "change/", headers={"accept-language": "de"}),
+            admin_client.get(ORDERS + "delete/"),
+            change(admin_client, 1_000_000, 1_234_567),
+        ]
+    for page in pages:
+        assert "1234567" in page.content.decode()
+        assert not re.search(r"1.234.567", page.content.decode())
+
+
+def test_search_filter_and_order(admin_client):
+    for name, size in [("orders", 5), ("users", 50), ("invoices", 7)]:
+        reserve(name, size)
+    reserve("orders", 3, node_tag="")
+    rows = lambda query: re.findall(  # noqa: E731
+        r"hilodocument/([^/]+)/change", admin_client.get(LIST + query).content.decode()
+    )
+    assert rows("?q=ORD") == ["orders_2F", "orders_2FA"]
+    assert rows("?node_tag=-") == ["orders_2F"]
+    assert rows("?node_tag=A") == ["invoices_2FA", "orders_2FA", "users_2FA"]
+    assert rows("?o=-3")[0] == "users_2FA"
+    assert rows("?o=3")[0] == "orders_2F"
+
+
+def test_the_switch_shows_the_other_database(admin_client):
+    reserve("orders", 32)
+    reserve("users", 32, using="other")
+    page = admin_client.get(LIST + "?database=other")
+    assert "Database: other" in text_of(page)
+    assert "users B 32" in text_of(page)
+    assert "other_3Ausers_2FB/change/" in page.content.decode()
+    assert "orders_2FA" not in page.content.decode()
+
+
+def test_one_database_needs_no_switch(admin_client, settings):
+    settings.HILO = {"DATABASE": "default"}
+    reserve("orders", 32)
+    page = admin_client.get(LIST).content.decode()
+    assert "?database=" not in page
+    assert "Database:" not in page
+    assert 'name="database"' not in admin_client.get(LIST + "add/").content.decode()
+
+
+def test_the_list_costs_the_same_for_one_row_and_fifty(
+    admin_client, django_assert_num_queries
+):
+    reserve("orders", 1)
+    admin_client.get(LIST)
+    with django_assert_num_queries(0, using="other"):
+        with CaptureQueriesContext(connection) as one:
+            admin_client.get(LIST)
+        for number in range(50):
+            reserve(f"c{number}", 1)
+        with CaptureQueriesContext(connection) as fifty:
+            admin_client.get(LIST)
+    assert len(fifty) == len(one)
+
+
+def test_an_unknown_database_is_told(admin_client):
+    page = text_of(admin_client.get(LIST + "?database=nowhere", follow=True))
+    assert "There are no counters on a database “nowhere”." in page
+    assert "Database: default" in page
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_database_without_the_tables_is_told_on_the_list_of_the_first(admin_client):
+    table = HiLoDocument._meta.db_table
+    reserve("orders", 32, using="other")
+    with connections["other"].cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_gone")
+    try:
+        page = text_of(admin_client.get(LIST + "?database=other", follow=True))
+        assert "The database “other” gave an error" in page
+        assert "migrate --database=other" in page
+        assert "Database: default" in page
+        one = admin_client.get(OTHERS + "change/", follow=True)
+        assert "The database “other” gave an error" in text_of(one)
+    finally:
+        with connections["other"].cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {table}_gone RENAME TO {table}")
+
+
+# Add
+
+
+def test_add_starts_a_counter(admin_client, changes, admin_user):
+    form = admin_client.get(LIST + "add/").context["adminform"].form
+    assert (form.initial["database"], form.initial["node_tag"]) == ("default", "A")
+    data = {"database": "default", "collection": "Orders", "node_tag": "A", "max": 99}
+    page = admin_client.post(LIST + "add/", data, follow=True)
+    assert "orders/A ” was added successfully" in text_of(page)
+    assert next_id(Order) == "orders/100-A"
+    assert histories("orders/A") == ["Started after 99."]
+    assert (changes[0]["change"], changes[0]["user"]) == ("created", admin_user)
+
+
+def test_add_on_another_database(admin_client):
+    url = LIST + "add/?_changelist_filters=database%3Dother"
+    form = admin_client.get(url).context["adminform"].form
+    assert (form["database"].initial, form.initial["node_tag"]) == ("other", "B")
+    data = {"database": "other", "collection": "orders", "node_tag": "B", "max": 9}
+    page = admin_client.post(LIST + "add/", data, follow=True)
+    assert "Database: other" in text_of(page)
+    assert next_id(Order, "other") == "orders/10-B"
+    assert histories("other:orders/B") == ["Started after 9."]
+    assert not HiLoDocument.objects.exists()
+
+
+def test_a_home_that_is_not_the_default_database(admin_client, settings):
+    settings.HILO = {"DATABASE": "other", "NODE_TAG": {"other": "B"}}
+    data = {"collection": "orders", "node_tag": "B", "max": 9}
+    admin_client.post(LIST + "add/", data)
+    change(admin_client, 50, 9, LIST + "orders_2FB/")
+    assert read_max("orders", "other") == 50
+    assert "Raised Max from 9 to 50." in histories("orders/B")
+    assert not HiLoDocument.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"collection": "orders"}, "The counter orders/A exists on “default”"),
+        ({"collection": "3rd"}, "must start with a letter"),
+        ({"node_tag": "abc"}, "must be 1 to 4 upper-case letters"),
+        ({"max": -1}, "greater than or equal to 0"),
+        ({"max": 2**63}, f"less than or equal to {MAX_NUMBER}"),
+        ({"max": "x"}, "Enter a whole number"),
+        ({"database": "nowhere"}, "Select a valid choice"),
+    ],
+)
+def test_add_refuses(admin_client, given, error):
+    reserve("orders", 32)
+    data = {"database": "default", "collection": "new", "node_tag": "A", "max": 5}
+    page = admin_client.post(LIST + "add/", data | given)
+    assert page.status_code == 200
+    assert error in text_of(page)
+    assert HiLoDocument.objects.count() == 1
+    assert read_max("orders") == 32
+
+
+# Change: raise
+
+
+def test_the_page_shows_what_comes_next_and_reads_no_table(
+    admin_client, django_assert_max_num_queries
+):
+    Order.objects.create()
+    ServerPrefix.objects.create(node_tag="A", prefix="North/")
+    with CaptureQueriesContext(connection) as queries:
+        page = text_of(admin_client.get(ORDERS + "change/"))
+    assert "orders/North/33-A to orders/North/64-A, or more" in page
+    assert "records.Order.id on default" in page
+    assert "Raising is free" in page
+    assert "Look it up" in page
+    assert not [q for q in queries if "records_order" in q["sql"]]
+
+
+def test_the_highest_id_is_looked_up_when_asked_for(admin_client):
+    for number in (7, 450, 9):
+        Order.objects.create(id=f"orders/{number}-A")
+    page = text_of(admin_client.get(ORDERS + "change/?highest=1"))
+    assert "records.Order (default): orders/450-A" in page
+
+
+def test_raise(admin_client, changes, admin_user):
+    reserve("orders", 32)
+    page = change(admin_client, 500, 32)
+    assert "was changed successfully" in text_of(page)
+    assert next_id(Order) == "orders/501-A"
+    assert histories("orders/A") == ["Raised Max from 32 to 500."]
+    told = changes[0]
+    assert (told["change"], told["old"], told["new"]) == ("raised", 32, 500)
+    assert told["user"] == admin_user
+
+
+def test_an_edit_touches_the_database_that_its_page_named(admin_client):
+    reserve("orders", 32)
+    reserve("orders", 32, using="other", node_tag="A")
+    reserve("orders", 32, using="other")
+    change(admin_client, 500, 32, LIST + "other_3Aorders_2FA/")
+    change(admin_client, 700, 32, OTHERS)
+    assert read_max("orders") == 32
+    assert read_max("orders", "other", node_tag="A") == 500
+    assert read_max("orders", "other") == 700
+    history = text_of(admin_client.get(OTHERS + "history/"))
+    assert "Raised Max from 32 to 700." in history
+    assert "500" not in history
+    recent = admin_client.get("/admin/").content.decode()
+    assert OTHERS + "change/" in recent
+    assert admin_client.get(OTHERS + "change/").status_code == 200
+
+
+def test_saving_what_was_there_changes_nothing(admin_client):
+    reserve("orders", 32)
+    ticket = HiLoDocument.objects.get().ticket
+    change(admin_client, 32, 32)
+    assert HiLoDocument.objects.get().ticket == ticket
+    assert histories("orders/A") == ["No fields changed."]
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "", str(2**63), "9" * 5000, "1.5"])
+def test_what_is_no_max_is_refused_and_kept_in_the_form(admin_client, number):
+    reserve("orders", 32)
+    page = change(admin_client, number, 32)
+    assert page.context["adminform"].form.errors["max"]
+    assert read_max("orders") == 32
+
+
+@pytest.mark.parametrize("seen", ["", "x", "9" * 5000])
+def test_a_forged_seen_max_is_that_of_now(admin_client, seen):
+    reserve("orders", 32)
+    change(admin_client, 50, seen)
+    assert read_max("orders") == 50
+
+
+@pytest.mark.parametrize("url_id", ["orders_2FZ", "nowhere_3Aorders_2FA", "_3A", "x"])
+def test_what_does_not_exist_is_told(admin_client, url_id):
+    reserve("orders", 32)
+    for view in ("change", "delete", "history"):
+        page = admin_client.get(f"{LIST}{url_id}/{view}/", follow=True)
+        assert "Perhaps it was deleted?" in text_of(page)
+
+
+# Change: lower
+
+
+def test_lowering_asks_first_and_says_which_ids_come_again(admin_client):
+    reserve("orders", 100)
+    Order.objects.create(id="orders/20-A")
+    page = change(admin_client, 20, 100)
+    assert page.context["title"] == "Lower Max"
+    assert "The ids orders/21-A to orders/100-A would be given a second" in text_of(
+        page
+    )
+    assert "records.Order default orders/20-A" in text_of(page)
+    assert "Stop every process that draws from this counter" in text_of(page)
+    assert read_max("orders") == 100
+
+
+def test_lowering_confirmed(admin_client, changes):
+    Order.objects.create()
+    page = change(admin_client, 1, 32)
+    data = hidden_of(page) | {"confirmed": "on"}
+    page = admin_client.post(ORDERS + "change/", data, follow=True)
+    assert "was changed successfully" in text_of(page)
+    # This process has forgotten the range that it held.
+    assert Order.objects.create().pk == "orders/2-A"
+    assert "confirmed that every process" in histories("orders/A")[0]
+    assert "from 32 to 1" in histories("orders/A")[0]
+    told = changes[0]
+    assert (told["change"], told["old"], told["new"]) == ("lowered", 32, 1)
+
+
+def test_lowering_on_the_other_database(admin_client):
+    reserve("orders", 32)
+    reserve("orders", 100, using="other")
+    data = hidden_of(change(admin_client, 5, 100, OTHERS)) | {"confirmed": "on"}
+    admin_client.post(OTHERS + "change/", data)
+    assert read_max("orders", "other") == 5
+    assert read_max("orders") == 32
+    assert "Lowered Max from 100 to 5" in histories("other:orders/B")[0]
+
+
+def test_lowering_is_refused_while_higher_rows_exist(admin_client):
+    Order.objects.create(id="orders/77-A")
+    page = change(admin_client, 76, 77)
+    error = "records.Order on 'default' has the id 'orders/77-A'"
+    assert error in page.context["adminform"].form.errors["max"][0]
+    assert page.context["adminform"].form["max"].value() == "76"
+    assert read_max("orders") == 77
+
+
+def test_a_row_that_came_while_the_confirmation_was_open(admin_client):
+    reserve("orders", 100)
+    data = hidden_of(change(admin_client, 20, 100)) | {"confirmed": "on"}
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/50-A','')")
+    page = admin_client.post(ORDERS + "change/", data)
+    assert "has the id 'orders/50-A'" in page.context["adminform"].form.errors["max"][0]
+    assert read_max("orders") == 100
+
+
+def test_a_confirmation_needs_the_tick(admin_client):
+    reserve("orders", 100)
+    data = hidden_of(change(admin_client, 20, 100))
+    page = admin_client.post(ORDERS + "change/", data)
+    assert "Stop them first, then tick this box" in text_of(page)
+    assert hidden_of(page) == data
+    assert read_max("orders") == 100
+
+
+@pytest.mark.parametrize("state", ["", "é", "0" * 40])
+def test_a_confirmation_needs_the_state_that_it_showed(admin_client, state):
+    reserve("orders", 100)
+    shown = hidden_of(change(admin_client, 20, 100))
+    data = shown | {"confirmed": "on", "state": state}
+    page = admin_client.post(ORDERS + "change/", data)
+    assert "Some process still draws from it" in text_of(page)
+    assert hidden_of(page) == shown
+    assert read_max("orders") == 100
+
+
+def test_a_tick_without_the_confirmation_page_does_nothing(admin_client):
+    reserve("orders", 100)
+    data = {"max": 20, "initial-max": 100, "confirmed": "on"}
+    page = admin_client.post(ORDERS + "change/", data)
+    assert page.context["title"] == "Lower Max"
+    assert read_max("orders") == 100
+
+
+def test_no_model_to_look_at_is_said(admin_client):
+    reserve("unused", 100)
+    page = change(admin_client, 20, 100, LIST + "unused_2FA/")
+    assert "No installed model uses this counter" in text_of(page)
+
+
+# Other processes
+
+
+RESERVE = """
+from django_hilo.counters import reserve
+import sys
+print(reserve("orders", int(sys.argv[1])).range.high)
+"""
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_raise_that_would_now_lower_is_told(admin_client, python):
+    reserve("orders", 32)
+    assert python(RESERVE, "100") == "132"
+    page = change(admin_client, 50, 32)
+    form = page.context["adminform"].form
+    assert "Max is 132 by now, not 32" in form.errors["max"][0]
+    assert (form["max"].value(), page.context["title"]) == (
+        "50",
+        "Change HiLo document",
+    )
+    assert read_max("orders") == 132
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_raise_over_what_another_process_reserved(admin_client, python):
+    reserve("orders", 32)
+    python(RESERVE, "100")
+    change(admin_client, 500, 32)
+    assert python(RESERVE, "1") == "501"
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_reservation_between_the_check_and_the_lock(
+    admin_client, python, monkeypatch
+):
+    if connection.vendor == "sqlite":
+        pytest.skip("On SQLite nobody else writes while the admin saves.")
+    reserve("orders", 32)
+    lift = edit_counter.raise_max
+
+    def late(*args: Any, **kwargs: Any) -> Any:
+        python(RESERVE, "100")
+        return lift(*args, **kwargs)
+
+    monkeypatch.setattr(edit_counter, "raise_max", late)
+    page = change(admin_client, 50, 32)
+    form = page.context["adminform"].form
+    assert "is 132 by now" in form.errors["max"][0]
+    assert form["max"].value() == "50"
+    assert read_max("orders") == 132
+    assert not histories("orders/A")
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_reservation_while_the_confirmation_is_open(admin_client, python):
+    reserve("orders", 100)
+    shown = change(admin_client, 20, 100)
+    assert python(RESERVE, "10") == "110"
+    data = hidden_of(shown) | {"confirmed": "on"}
+    page = admin_client.post(ORDERS + "change/", data)
+    assert "Some process still draws from it" in text_of(page)
+    assert "fall from 110 to 20" in text_of(page)
+    assert read_max("orders") == 110
+    # Now that it is known and stopped:
+    again = hidden_of(page) | {"confirmed": "on"}
+    assert again["state"] != data["state"]
+    admin_client.post(ORDERS + "change/", again)
+    assert read_max("orders") == 20
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_reservation_while_the_deletion_is_confirmed(admin_client, python):
+    reserve("orders", 100)
+    data = hidden_of(admin_client.get(ORDERS + "delete/")) | {"confirmed": "on"}
+    python(RESERVE, "10")
+    page = admin_client.post(ORDERS + "delete/", data, follow=True)
+    assert "Some process still draws from it" in text_of(page)
+    assert read_max("orders") == 110
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_locked_counter_is_told_and_nothing_typed_is_lost(
+    admin_client, settings, locked_orders
+):
+    page = change(admin_client, 500, 32)
+    form = page.context["adminform"].form
+    assert re.search("locked", form.errors["max"][0])
+    assert form["max"].value() == "500"
+    acted = admin_client.post(
+        LIST, RESERVE_BLOCK | {"_selected_action": "orders/A", "size": 5}, follow=True
+    )
+    assert "no block was reserved" in text_of(acted)
+    deleted = hidden_of(admin_client.get(ORDERS + "delete/")) | {"confirmed": "on"}
+    page = admin_client.post(ORDERS + "delete/", deleted, follow=True)
+    assert re.search("locked", text_of(page))
+
+
+@pytest.fixture
+def locked_orders(request: Any, settings: Any) -> Any:
+    """Somebody else holds the counter's row, on SQLite the whole database."""
+    # A lock of a row is not waited for again, a locked SQLite is.
+    settings.HILO = settings.HILO | {"LOCK_TIMEOUT": 0.2}
+    if connection.vendor == "sqlite":
+        settings.HILO = settings.HILO | {"RETRY_FOR": 0.1}
+    request.getfixturevalue("admin_client")
+    reserve("orders", 32)
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 50")
+        stranger = sqlite3.connect(connection.settings_dict["NAME"])
+        stranger.execute("BEGIN IMMEDIATE")
+        yield
+        stranger.rollback()
+        stranger.close()
+        connection.close()
+    else:
+        stranger = connection.copy()
+        stranger.set_autocommit(False)
+        with stranger.cursor() as cursor:
+            cursor.execute("SELECT * FROM django_hilo_hilodocument FOR UPDATE")
+        yield
+        stranger.rollback()
+        stranger.close()
+
+
+# Delete
+
+
+def test_delete_asks_first(admin_client, changes):
+    reserve("orders", 32)
+    shown = admin_client.get(ORDERS + "delete/")
+    assert "The ids orders/1-A to orders/32-A would be given a second" in text_of(shown)
+    data = hidden_of(shown)
+    page = admin_client.post(ORDERS + "delete/", data)
+    assert "Stop them first, then tick this box" in text_of(page)
+    page = admin_client.post(
+        ORDERS + "delete/", data | {"confirmed": "on"}, follow=True
+    )
+    assert "was deleted successfully" in text_of(page)
+    assert not HiLoDocument.objects.exists()
+    assert "Deleted at Max 32; confirmed" in histories("orders/A")[0]
+    assert changes[0]["change"] == "deleted"
+
+
+def test_delete_on_the_other_database(admin_client):
+    reserve("orders", 32)
+    reserve("orders", 32, using="other")
+    data = hidden_of(admin_client.get(OTHERS + "delete/")) | {"confirmed": "on"}
+    page = admin_client.post(OTHERS + "delete/", data, follow=True)
+    assert "Database: other" in text_of(page)
+    assert not HiLoDocument.objects.using("other").exists()
+    assert HiLoDocument.objects.get().pk == "orders/A"
+
+
+def test_delete_is_refused_while_rows_exist(admin_client):
+    order = Order.objects.create()
+    page = admin_client.get(ORDERS + "delete/")
+    assert f"has the id '{order.pk}'" in text_of(page)
+    assert "_confirm" not in page.content.decode()
+    data = {"state": "x", "confirmed": "on"}
+    page = admin_client.post(ORDERS + "delete/", data, follow=True)
+    assert f"has the id '{order.pk}'" in text_of(page)
+    assert HiLoDocument.objects.exists()
+
+
+def test_counters_are_not_deleted_by_the_list(admin_client):
+    reserve("orders", 32)
+    data = {"action": "delete_selected", "_selected_action": "orders/A", "post": "yes"}
+    page = admin_client.post(LIST, data, follow=True)
+    assert "No action selected" in text_of(page)
+    assert HiLoDocument.objects.exists()
+
+
+# Actions
+
+
+def test_raise_to_the_highest_id(admin_client, changes):
+    reserve("orders", 32)
+    reserve("users", 32)
+    reserve("unused", 32)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/90-A','')")
+    selected = ["orders/A", "users/A", "unused/A"]
+    page = admin_client.post(
+        LIST, RAISE_TO_HIGHEST | {"_selected_action": selected}, follow=True
+    )
+    assert "“orders/A”: Raised Max from 32 to 90." in text_of(page)
+    assert "“users/A”: nothing to do. Max is 32, the highest id is none" in text_of(
+        page
+    )
+    assert "“unused/A”: no model uses it" in text_of(page)
+    assert [read_max(name) for name in ("orders", "users", "unused")] == [90, 32, 32]
+    assert histories("orders/A") == ["Raised Max from 32 to 90."]
+    assert [told["change"] for told in changes] == ["raised"]
+
+
+def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
+    reserved = reserve("orders", 32)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/20-A','')")
+    admin_client.post(LIST, RAISE_TO_HIGHEST | {"_selected_action": ["orders/A"]})
+    with pytest.raises(RangeNotReturned):
+        return_range("orders", 32, 10, reserved.ticket)
+    assert read_max("orders") == 32
+
+
+def test_raise_to_the_highest_id_on_the_other_database(admin_client):
+    reserve("orders", 32)
+    reserve("orders", 32, using="other")
+    with connections["other"].cursor() as cursor:
+        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/90-B','')")
+    data = RAISE_TO_HIGHEST | {"_selected_action": "orders/B"}
+    page = admin_client.post(LIST + "?database=other", data, follow=True)
+    assert "“other:orders/B”: Raised Max from 32 to 90." in text_of(page)
+    assert (read_max("orders"), read_max("orders", "other")) == (32, 90)
+    assert histories("other:orders/B") == ["Raised Max from 32 to 90."]
+
+
+def test_reserve_a_block(admin_client, changes, admin_user):
+    reserve("orders", 32)
+    reserve("users", 10)
+    selected = {"_selected_action": ["orders/A", "users/A"]}
+    asked = admin_client.post(LIST, RESERVE_BLOCK | selected)
+    assert "How many numbers" in text_of(asked)
+    assert "orders/A 33 users/A 11" in text_of(asked)
+    assert [read_max("orders"), read_max("users")] == [32, 10]
+    data = {"action": "reserve_block", "size": 100} | selected
+    done = admin_client.post(LIST, data)
+    assert done.status_code == 302  # so that a reload reserves no more
+    page = text_of(admin_client.get(done["Location"]))
+    assert (
+        "“orders/A”: the block 33 to 132 is yours, as ids orders/33-A to orders/132-A. "
+        "Nobody else will ever give these numbers."
+    ) in page
+    assert "“users/A”: the block 11 to 110 is yours" in page
+    assert [read_max("orders"), read_max("users")] == [132, 110]
+    assert next_id(Order) == "orders/133-A"
+    assert histories("orders/A") == [
+        "Reserved the block 33 to 132 for manual use: orders/33-A to orders/132-A."
+    ]
+    told = changes[0]
+    assert (told["change"], told["old"], told["new"]) == ("reserved", 32, 132)
+    assert told["user"] == admin_user
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "x", "", str(10**30), "1001"])
+def test_a_block_has_bounds(admin_client, settings, size):
+    settings.HILO = settings.HILO | {"MAX_FLOOR_JUMP": 1000}
+    reserve("orders", 32)
+    data = {"action": "reserve_block", "_selected_action": "orders/A", "size": size}
+    page = admin_client.post(LIST, data)
+    assert page.context["adminform"].form.errors["size"]
+    assert read_max("orders") == 32
+
+
+def test_a_block_of_the_other_database(admin_client):
+    reserve("users", 32, using="other")
+    data = {"action": "reserve_block", "_selected_action": "users/B", "size": "8"}
+    page = admin_client.post(LIST + "?database=other", data, follow=True)
+    assert "“other:users/B”: the block 33 to 40 is yours" in text_of(page)
+    assert User.objects.using("other").create().pk == "users/41-B"
+
+
+def test_a_counter_without_enough_numbers_gives_no_block(admin_client):
+    data = {"collection": "full", "node_tag": "A", "max": MAX_NUMBER - 2}
+    admin_client.post(LIST + "add/", data | {"database": "default"})
+    data = {"action": "reserve_block", "_selected_action": "full/A", "size": "8"}
+    page = admin_client.post(LIST, data, follow=True)
+    assert "“full/A”: no block was reserved" in text_of(page)
+    page = admin_client.get(LIST + "full_2FA/change/")
+    assert f"full/{MAX_NUMBER - 1}-A to full/{MAX_NUMBER}-A" in text_of(page)
+
+
+# Safety
+
+
+def test_changes_need_the_csrf_token(admin_user):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(admin_user)
+    reserve("orders", 32)
+    block = {"action": "reserve_block", "_selected_action": "orders/A", "size": "8"}
+    for url, data in [
+        (ORDERS + "change/", {"max": 50, "initial-max": 32}),
+        (ORDERS + "delete/", {"confirmed": "on", "state": "x"}),
+        (LIST + "add/", {"collection": "new", "node_tag": "A", "max": 1}),
+        (LIST, block),
+    ]:
+        assert client.post(url, data).status_code == 403
+    assert read_max("orders") == 32
+
+
+def test_getting_a_page_changes_nothing(admin_client):
+    reserve("orders", 32)
+    before = HiLoDocument.objects.values().get()
+    for url in [
+        ORDERS + "change/?max=500&initial-max=32&confirmed=on",
+        ORDERS + "delete/?confirmed=on&state=x",
+        LIST + "?action=reserve_block&_selected_action=orders/A&size=8",
+    ]:
+        admin_client.get(url, follow=True)
+    assert HiLoDocument.objects.values().get() == before
+
+
+def test_texts_of_others_are_escaped(admin_client):
+    evil = "<script>alert(1)</script>"
+    ServerPrefix.objects.create(node_tag="A", prefix=evil)
+    HiLoDocument.objects.bulk_create(
+        [HiLoDocument(id=f"{evil}/A", collection=evil, node_tag="A", max=9, low=1)]
+    )
+    url = f"{LIST}{quote(evil + '/A')}/"
+    selected = {"_selected_action": f"{evil}/A"}
+    for page in [
+        admin_client.get(LIST),
+        admin_client.get(url + "change/?highest=1"),
+        admin_client.get(url + "delete/"),
+        admin_client.post(url + "change/", {"max": 5, "initial-max": 9}),
+        admin_client.post(LIST, RESERVE_BLOCK | selected),
+        admin_client.post(LIST, RAISE_TO_HIGHEST | selected, follow=True),
+        admin_client.get(LIST + f"?database={evil}", follow=True),
+        admin_client.get("/admin/django_hilo/serverprefix/"),
+        admin_client.get("/admin/django_hilo/serverprefix/A/change/"),
+        admin_client.get("/admin/django_hilo/serverprefix/add/"),
+    ]:
+        assert page.status_code == 200
+        assert evil not in page.content.decode()
+
+
+def test_our_pages_have_no_inline_scripts_or_styles(admin_client):
+    reserve("orders", 32)
+    for page in [
+        change(admin_client, 5, 32),
+        admin_client.get(ORDERS + "change/"),
+        admin_client.get(ORDERS + "delete/"),
+        admin_client.post(LIST, RESERVE_BLOCK | {"_selected_action": "orders/A"}),
+    ]:
+        body = page.content.decode()
+        assert not re.search(r"<script(?![^>]*(src=|application/json))[^>]*>", body)
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=", body)
+
+
+def document(key: str = "orders/A") -> HiLoDocument:
+    return HiLoDocument.objects.get(pk=key)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestHistory:
+    def test_the_old_max_is_the_one_under_the_lock(self, admin_client, python):
+        reserve("orders", 200)
+        admin = "/admin/django_hilo/hilodocument/orders_2FA/"
+        python("from django_hilo.counters import reserve; reserve('orders', 10)")
+        admin_client.post(f"{admin}change/", {"max": 500, "initial-max": 200})
+        history = admin_client.get(f"{admin}history/").content.decode()
+        assert "Raised Max from 210 to 500." in history
+
+    @pytest.mark.parametrize("state", ["", "0" * 64])
+    def test_no_confirmation_without_its_page(self, admin_client, state):
+        reserve("tickets", 200)
+        admin_client.post(
+            "/admin/django_hilo/hilodocument/tickets_2FA/change/",
+            {"max": 50, "initial-max": 200, "state": state, "confirmed": "on"},
+        )
+        assert document("tickets/A").max == 200

@@ -1,0 +1,224 @@
+"""The same admin under another name, and mixed with Unfold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.urls import path
+
+from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
+from django_hilo.counters import read_max, reserve
+from django_hilo.models import HiLoDocument, ServerPrefix
+from tests.admin.test_counters import hidden_of, text_of
+from tests.conftest import PROJECT, child_environment
+from tests.support.patience import PATIENCE
+
+office = admin.AdminSite(name="office")
+office.register(HiLoDocument, HiLoDocumentAdmin)
+office.register(ServerPrefix, ServerPrefixAdmin)
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("office/", office.urls),
+]
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.django_db(databases=["default", "other"])
+def test_every_link_stays_in_its_own_site(admin_client):
+    reserve("orders", 32)
+    ServerPrefix.objects.create(node_tag="A", prefix="North/")
+    counters, prefixes = (
+        f"/office/django_hilo/{name}/" for name in ("hilodocument", "serverprefix")
+    )
+    selected = {"_selected_action": "orders/A", "action": "reserve_block"}
+    lower = {"max": 20, "initial-max": 32}
+    pages = [
+        admin_client.get(counters),
+        admin_client.get(counters + "add/"),
+        admin_client.get(counters + "orders_2FA/change/?highest=1"),
+        admin_client.get(counters + "orders_2FA/history/"),
+        admin_client.get(counters + "orders_2FA/delete/"),
+        admin_client.post(counters + "orders_2FA/change/", lower),
+        admin_client.post(counters, selected),
+        admin_client.get(prefixes),
+        admin_client.get(prefixes + "A/change/"),
+        admin_client.get(prefixes + "A/delete/"),
+    ]
+    for page in pages:
+        assert page.status_code == 200
+        assert 'href="/office/' in page.content.decode()
+        assert "/admin/django_hilo" not in page.content.decode()
+    for url, data in [
+        (counters + "?database=nowhere", None),
+        (counters, selected | {"size": 5}),
+        (counters + "orders_2FA/delete/", {"confirmed": "on", "state": "x"}),
+        (counters + "orders_2FA/change/", {"max": 90, "initial-max": 37}),
+        (prefixes + "A/delete/", {"post": "yes"}),
+    ]:
+        send = admin_client.get if data is None else admin_client.post
+        answer = send(url, data)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/office/")
+    assert read_max("orders") == 90
+
+
+UNFOLD = """
+import json
+import re
+import sys
+
+import django
+from django.conf import settings
+from django.core import checks
+
+import tests.settings as base
+
+settings.configure(
+    **{name: getattr(base, name) for name in dir(base) if name.isupper()}
+    | {
+        "INSTALLED_APPS": ["unfold", *base.INSTALLED_APPS],
+        "ROOT_URLCONF": "__main__",
+        "STATIC_URL": "static/",
+    }
+)
+django.setup()
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.test.utils import setup_test_environment
+from django.urls import path
+from unfold.admin import ModelAdmin
+from unfold.sites import UnfoldAdminSite
+
+from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
+from django_hilo.models import HiLoDocument, ServerPrefix
+
+site = UnfoldAdminSite(name="office")
+
+
+class Counters(HiLoDocumentAdmin, ModelAdmin):
+    pass
+
+
+class Prefixes(ServerPrefixAdmin, ModelAdmin):
+    pass
+
+
+site.register(HiLoDocument, Counters)
+site.register(ServerPrefix, Prefixes)
+urlpatterns = [path("admin/", site.urls)]
+assert not [e for e in checks.run_checks() if e.is_serious()]
+
+setup_test_environment()
+client = Client()
+client.force_login(User.objects.get())
+for line in sys.stdin:
+    method, url, data = json.loads(line)
+    answer = getattr(client, method)(url, data, follow=True)
+    print(json.dumps([answer.status_code, answer.content.decode()]), flush=True)
+"""
+
+
+class Page:
+    """An answer from the other process, as `text_of` and `hidden_of` take it."""
+
+    def __init__(self, status_code: int, text: str) -> None:
+        self.status_code = status_code
+        self.content = text.encode()
+
+
+@pytest.fixture
+def unfold(admin_user: Any) -> Any:
+    """Send requests to a process whose admin is Unfold's."""
+    server = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", UNFOLD],
+        cwd=PROJECT,
+        env=child_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin
+    assert server.stdout
+
+    def send(method: str, url: str, data: Any = None) -> Page:
+        print(json.dumps([method, url, data]), file=server.stdin, flush=True)
+        page = Page(*json.loads(server.stdout.readline()))
+        assert page.status_code == 200
+        return page
+
+    yield send
+    server.stdin.close()
+    server.stdout.close()
+    assert server.wait(PATIENCE) == 0
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_every_page_works_in_unfold(unfold):
+    reserve("orders", 32)
+    reserve("orders", 10, using="other")
+    counters = "/admin/django_hilo/hilodocument/"
+    orders = counters + "orders_2FA/"
+    selected = {"_selected_action": "orders/A", "action": "reserve_block"}
+
+    asked = unfold("post", counters, selected)
+    assert 'name="size"' in asked.content.decode()
+    assert "border-base-200" in field("size", asked)  # Unfold's own widget
+    assert "the block 33 to 42 is yours" in text_of(
+        unfold("post", counters, selected | {"size": "10"})
+    )
+    assert "orders_2FA/change/" in unfold("get", counters).content.decode()
+    assert (
+        "other_3Aorders_2FB/change/"
+        in unfold("get", counters + "?database=other").content.decode()
+    )
+
+    added = {"database": "other", "collection": "new", "node_tag": "B", "max": 5}
+    assert "border-base-200" in field("collection", unfold("get", counters + "add/"))
+    assert "added successfully" in text_of(unfold("post", counters + "add/", added))
+
+    page = unfold("get", orders + "change/?highest=1")
+    assert hidden_of(page)["initial-max"] == "42"
+    assert "records.Order (default)" in text_of(page)
+    unfold("post", orders + "change/", {"max": 50, "initial-max": 42})
+    assert read_max("orders") == 50
+    page = unfold("post", orders + "change/", {"max": 20, "initial-max": 50})
+    assert "The ids orders/21-A to orders/50-A would be given a second" in text_of(page)
+    unconfirmed = unfold("post", orders + "change/", hidden_of(page))
+    assert "Stop them first, then tick this box" in text_of(unconfirmed)
+    unfold("post", orders + "change/", hidden_of(page) | {"confirmed": "on"})
+    assert read_max("orders") == 20
+    assert "Lowered Max from 50 to 20" in text_of(unfold("get", orders + "history/"))
+
+    page = unfold("get", orders + "delete/")
+    assert "orders/1-A to orders/20-A would be given a second time" in text_of(page)
+    unfold("post", orders + "delete/", hidden_of(page) | {"confirmed": "on"})
+    assert not HiLoDocument.objects.exists()
+
+    prefixes = "/admin/django_hilo/serverprefix/"
+    page = unfold("get", prefixes + "add/")
+    assert "data-hilo-examples" in field("prefix", page)
+    unfold(
+        "post",
+        prefixes + "add/",
+        {"database": "other", "node_tag": "B", "prefix": "N/"},
+    )
+    page = unfold("get", prefixes + "other_3AB/change/")
+    assert "data-hilo-examples" in field("prefix", page)
+    assert "orders/N/11-B" in text_of(page)
+    assert "Ids of these nodes" in text_of(
+        unfold("get", prefixes + "other_3AB/delete/")
+    )
+
+
+def field(name: str, page: Page) -> str:
+    """The HTML of an input."""
+    body = page.content.decode()
+    end = body.index(f'name="{name}"')
+    return body[body.rindex("<", 0, end) : body.index(">", end)]

@@ -1,0 +1,31 @@
+"""Objects with ids leave the garbage collector no more to look at than others."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tests.apps.numbers.models import Item
+from tests.apps.records.models import Order
+
+ROWS = 500
+# What is made once: plans of queries, ranges, blocks of ids.
+ONCE = 250
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("model", [Order, Item])
+def test_of_many_objects_with_ids(model):
+    model.objects.bulk_create(model.objects.assign_ids([model(), model()]))
+    objects = [model() for _ in range(ROWS)]
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        model.objects.assign_ids(objects)
+        model.objects.bulk_create(objects)
+        more = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert more < ONCE

@@ -1,7 +1,0 @@
-from __future__ import annotations
-
-from django.urls import path
-
-from tests.browser.with_unfold.sites import unfold_site
-
-urlpatterns = [path("admin/", unfold_site.urls)]

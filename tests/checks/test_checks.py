@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core import checks
+from django.db import connections, models
+from django.test.utils import isolate_apps
+
+from django_hilo import checks as hilo_checks
+from django_hilo.checks import databases as database_checks
+from django_hilo.checks import fields as field_checks
+from django_hilo.checks import models as model_checks
+from django_hilo.checks import settings as settings_checks
+from django_hilo.conf import KEYS
+from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.managers import HiLoManager
+from django_hilo.models import ServerPrefix
+from tests.apps.records.models import Claim, named
+from tests.support.databases import CHOSEN
+
+CHECKS = hilo_checks.__name__
+
+
+def ids(messages: list[checks.CheckMessage]) -> list[str]:
+    for message in messages:
+        assert message.hint
+    return [str(message.id).removeprefix("django_hilo.") for message in messages]
+
+
+def settings_with(settings: Any, **given: Any) -> None:
+    settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, **given}
+
+
+def test_hidden_tags_and_server_ids(settings):
+    assert own_ids(Claim) == []
+    settings_with(settings, SHOW_NODE_TAG=False)
+    assert own_ids(Claim) == ["E108"]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ({}, []),
+            ({"CAPACTIY": 5}, ["E001"]),
+            ({"NODE_TAG": "a"}, ["E002"]),
+            ({"NODE_TAG": "TOOLONG"}, ["E002"]),
+            ({"NODE_TAG": ""}, ["E002"]),
+            ({"NODE_TAG": {"default": "a"}}, ["E002"]),
+            ({"NODE_TAG": {"nowhere": "A"}}, ["E002"]),
+            ({"NODE_TAG": 7}, ["E002"]),
+            ({"SEPARATOR": "-"}, ["E003"]),
+            ({"SEPARATOR": "//"}, ["E003"]),
+            ({"SEPARATOR": ":"}, []),
+            ({"DATABASE": "nowhere"}, ["E004"]),
+            ({"SHOW_NODE_TAG": "yes"}, ["E005"]),
+            ({"CAPACITY": 0}, ["E005"]),
+            ({"CAPACITY": True}, ["E005"]),
+            ({"MAX_CAPACITY": "9"}, ["E005"]),
+            ({"MAX_FLOOR_JUMP": -1}, ["E005"]),
+            ({"LOCK_TIMEOUT": 0}, ["E005"]),
+            ({"RETRY_FOR": None}, ["E005"]),
+            ({"LOCK_TIMEOUT": float("inf")}, ["E005"]),
+            ({"LOCK_TIMEOUT": 0.5, "RETRY_FOR": 1}, []),
+            ({"MAX_NUMBERS_PER_REQUEST": 0}, ["E005"]),
+            ({"RAVENDB_DATABASES": {"shop": "default"}}, []),
+            ({"RAVENDB_DATABASES": {"shop": "nowhere"}}, ["E010"]),
+            ({"RAVENDB_DATABASES": {"a/b": "default"}}, ["E010"]),
+            ({"RAVENDB_DATABASES": ["shop"]}, ["E010"]),
+            ({"RAVENDB_TOKENS": ["0f" * 32]}, []),
+            ({"RAVENDB_TOKENS": "0f" * 32}, ["E011"]),
+            ({"RAVENDB_TOKENS": ["0F" * 32]}, ["E011"]),
+            ({"RAVENDB_TOKENS": [None]}, ["E011"]),
+        ],
+    )
+    def test_values(self, settings, given, expected):
+        settings_with(settings, **given)
+        assert ids(settings_checks.check_settings(None)) == expected
+
+    def test_it_must_be_a_dict(self, settings):
+        settings.HILO = ["NODE_TAG"]
+        assert ids(settings_checks.check_settings(None)) == ["E001"]
+
+    def test_without_settings(self, settings):
+        del settings.HILO
+        assert settings_checks.check_settings(None) == []
+
+    def test_the_message_names_value_and_remedy(self, settings):
+        settings_with(settings, CAPACTIY=5, SEPARATOR="-")
+        unknown, wrong = settings_checks.check_settings(None)
+        assert unknown.msg == "HILO has no key 'CAPACTIY'."
+        assert "CAPACITY" in str(unknown.hint)
+        assert wrong.msg == "HILO['SEPARATOR'] is '-'."
+
+    def test_a_token_in_place_of_its_digest_is_not_shown(self, settings):
+        settings_with(settings, RAVENDB_TOKENS=["swordfish"])
+        (message,) = settings_checks.check_settings(None)
+        assert "swordfish" not in f"{message.msg} {message.hint}"
+
+    def test_every_key_is_checked(self):
+        assert {key for key, *_ in settings_checks._RULES} == KEYS
+
+    def test_each_that_is_written_is_registered_once(self):
+        registry = checks.registry.registry
+        every = [*registry.registered_checks, *registry.deployment_checks]
+        names = [each.__qualname__ for each in every if each.__module__ == CHECKS]
+        written = {
+            name
+            for module in pkgutil.iter_modules(hilo_checks.__path__)
+            for name, found in vars(import_module(f"{CHECKS}.{module.name}")).items()
+            if name.startswith("check_")
+            and "app_configs" in signature(found).parameters
+        }
+        assert sorted(names) == sorted(written)
+
+    def test_they_run_as_they_are_registered(self, settings):
+        settings.HILO = {"CAPACTIY": 5}
+        assert "django_hilo.E001" in [each.id for each in checks.run_checks()]
+
+
+class TestHomes:
+    def test_a_tag_for_each_database(self):
+        assert database_checks.check_homes(None) == []
+
+    def test_one_tag_for_two_databases(self, settings):
+        settings.HILO = {"NODE_TAG": "A"}
+        (warning,) = database_checks.check_homes(None)
+        assert ids([warning]) == ["W007"]
+        assert "default, other" in warning.msg
+
+    def test_counters_away_from_their_rows(self, settings):
+        settings_with(settings, DATABASE="default")
+        expected = ["E006"] if CHOSEN == "sqlite" else []
+        assert ids(database_checks.check_homes(None)) == expected
+
+    def test_a_router_that_names_a_home(self, settings):
+        settings.DATABASE_ROUTERS = ["tests.support.routers.CountersOnOther"]
+        expected = ["E006"] if CHOSEN == "sqlite" else []
+        assert ids(database_checks.check_homes(None)) == expected
+
+    def test_a_database_that_is_not_tested(self, monkeypatch):
+        monkeypatch.setattr(type(connections["default"]), "vendor", "oracle")
+        found = database_checks.check_homes(None)
+        assert "W034" in ids(found)
+        assert "'default'" in next(m.msg for m in found if m.id.endswith("W034"))
+
+    @pytest.mark.django_db(databases=["default", "other"])
+    def test_hidden_tags_need_different_prefixes(self, settings):
+        aliases = ["default", "other"]
+        assert database_checks.check_hidden_tags(None, aliases) == []
+        settings_with(settings, SHOW_NODE_TAG=False)
+        assert database_checks.check_hidden_tags(None) == []
+        assert ids(database_checks.check_hidden_tags(None, aliases)) == ["E009"]
+        settings_with(settings, SHOW_NODE_TAG=False, DATABASE="default")
+        assert database_checks.check_hidden_tags(None, aliases) == []
+        settings_with(settings, SHOW_NODE_TAG=False)
+        ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
+        assert database_checks.check_hidden_tags(None, aliases) == []
+
+
+def own_ids(model: type[models.Model]) -> list[str]:
+    messages = field_checks.check_model(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apps, "get_models", lambda **options: [model])
+        messages += model_checks.check_managers(None)
+    return ids(messages)
+
+
+class TestFields:
+    @pytest.fixture(autouse=True)
+    def isolated(self):
+        with isolate_apps("tests.apps.records"):
+            yield
+
+    def check(self, field: HiLoField, **attributes: Any) -> list[str]:
+        class Meta:
+            app_label = "records"
+
+        namespace = {
+            "__module__": __name__,
+            "Meta": Meta,
+            "objects": HiLoManager(),
+            "id": field,
+            **attributes,
+        }
+        return own_ids(type("Thing", (models.Model,), namespace))
+
+    @pytest.mark.parametrize(
+        ("field", "expected"),
+        [
+            (lambda: HiLoField(primary_key=True), []),
+            (lambda: HiLoField("1x", primary_key=True), ["E101"]),
+            (lambda: HiLoField("a/b", primary_key=True), ["E101"]),
+            (lambda: HiLoField(primary_key=True, anchor=lambda o: "x"), ["E102"]),
+            (lambda: HiLoField(primary_key=True, anchor=ids), []),
+            (lambda: HiLoField(primary_key=True, anchor="nothing"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="note__x"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="note"), []),
+            (lambda: HiLoField(primary_key=True, anchor="other"), []),
+            (lambda: HiLoField(primary_key=True, anchor="other__order"), []),
+            (
+                lambda: HiLoField(primary_key=True, anchor="other", max_length=60),
+                ["E104"],
+            ),
+            (lambda: HiLoField(primary_key=True, max_length=27), ["E104"]),
+            (lambda: HiLoField(primary_key=True, max_length=28), []),
+            (lambda: HiLoField(primary_key=True, capacity=0), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity=9, max_capacity=8), ["E105"]),
+            (lambda: HiLoField(primary_key=True, max_capacity=8), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity="9"), ["E105"]),
+            (lambda: HiLoField(primary_key=True, capacity=True), ["E105"]),
+            (lambda: HiLoField(primary_key=True, anchor="id"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, anchor="many"), ["E103"]),
+            (lambda: HiLoField(primary_key=True, default="x"), ["E106"]),
+            (lambda: HiLoField(primary_key=True, convention=ids), []),
+            (lambda: HiLoField(primary_key=True, convention=named), []),
+            (lambda: HiLoField(primary_key=True, convention=ids, max_length=9), []),
+            (
+                lambda: HiLoField(primary_key=True, convention=lambda o, i: i),
+                ["E102"],
+            ),
+            (lambda: HiLoField(primary_key=True, convention="ids"), ["E102"]),
+            (lambda: HiLoField(primary_key=True, width=19), []),
+            (lambda: HiLoField(primary_key=True, width=1), []),
+            (lambda: HiLoField(primary_key=True, width=0), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width=20), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width="9"), ["E107"]),
+            (lambda: HiLoField(primary_key=True, width=True), ["E107"]),
+            (lambda: HiLoField(primary_key=True, server_ids=True), []),
+            (lambda: GaplessIdField(primary_key=True), []),
+            (lambda: GaplessIdField("1x", primary_key=True), ["E101"]),
+            (lambda: GaplessIdField(primary_key=True, max_length=25), ["E104"]),
+            (lambda: GaplessIdField(primary_key=True, max_length=26), []),
+            (lambda: GaplessIdField(primary_key=True, default="x"), ["E106"]),
+        ],
+    )
+    def test_arguments(self, field, expected):
+        from tests.apps.records.models import Invoice
+
+        attributes = {
+            "note": models.CharField(max_length=20),
+            "other": models.ForeignKey(Invoice, models.CASCADE, related_name="+"),
+            "many": models.ManyToManyField(Invoice, related_name="+"),
+        }
+        assert self.check(field(), **attributes) == expected
+
+    def test_fields_of_installed_models_are_checked(self, monkeypatch):
+        from tests.apps.records.models import Order
+
+        def found(app: str) -> list[str]:
+            return ids(checks.run_checks([apps.get_app_config(app)], ["models"]))
+
+        monkeypatch.setattr(Order._meta.get_field("id"), "width", 99)
+        assert "E107" in found("records")
+        assert "E107" not in found("django_hilo")
+
+    def test_a_class_name_outside_the_grammar(self):
+        class Größe(models.Model):
+            id = HiLoField(primary_key=True)
+            objects = HiLoManager()
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Größe) == ["E101"]
+
+    def test_a_plain_manager_beside_several_databases(self, monkeypatch):
+        class Thing(models.Model):
+            id = HiLoField(primary_key=True)
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Thing) == ["W107"]
+        monkeypatch.delitem(django_settings.DATABASES, "other")
+        assert own_ids(Thing) == []
+
+    def test_a_manager_built_from_the_queryset(self):
+        from django_hilo.managers import HiLoQuerySet
+
+        class Thing(models.Model):
+            id = HiLoField(primary_key=True)
+            objects = HiLoQuerySet.as_manager()
+
+            class Meta:
+                app_label = "records"
+
+        assert own_ids(Thing) == []
+
+
+class TestCollections:
+    def test_models_of_the_project(self):
+        assert model_checks.check_collections(None) == []
+
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [(None, "things", ["W008"]), ("THINGS", None, ["W008"]), ("x", None, [])],
+    )
+    def test_two_models_on_one_collection(self, monkeypatch, first, second, expected):
+        with isolate_apps("tests.apps.records"):
+
+            class Thing(models.Model):
+                id = HiLoField(first, primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        with isolate_apps("tests.apps.records"):
+
+            class thing(models.Model):
+                id = HiLoField(second, primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        monkeypatch.setattr(apps, "get_models", lambda **options: [Thing, thing])
+        assert ids(model_checks.check_collections(None)) == expected
+
+    def test_one_collection_on_purpose(self, monkeypatch):
+        with isolate_apps("tests.apps.records"):
+
+            class A(models.Model):
+                id = HiLoField("things", primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+            class B(models.Model):
+                id = HiLoField("things", primary_key=True)
+
+                class Meta:
+                    app_label = "records"
+
+        monkeypatch.setattr(apps, "get_models", lambda **options: [A, B])
+        assert model_checks.check_collections(None) == []

@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from threading import Barrier
+
+import pytest
+from django.core import serializers
+from django.db import connection, connections, transaction
+from django.db.models import signals
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.counters import (
+    next_gapless_number,
+    next_gapless_numbers,
+    seed_gapless_number,
+)
+from django_hilo.exceptions import (
+    CounterExhausted,
+    HiLoError,
+    InvalidDocumentId,
+    ReservationTimeout,
+)
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import GaplessCounter
+from tests.support.databases import CHOSEN
+from tests.support.patience import PATIENCE
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+def test_numbers_follow_each_other_whatever_the_case():
+    assert [next_gapless_number(name) for name in ("invoices", "Invoices")] == [1, 2]
+    assert next_gapless_number("orders") == 1
+
+
+def test_a_rollback_gives_the_number_back():
+    next_gapless_number("invoices")
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        assert next_gapless_number("invoices") == 2
+        raise ZeroDivisionError
+    assert next_gapless_number("invoices") == 2
+
+
+def test_each_database_counts_for_itself():
+    assert next_gapless_number("invoices") == 1
+    assert next_gapless_number("invoices", "other") == 1
+
+
+def test_the_last_number_is_2_63_minus_1():
+    GaplessCounter.objects.create(collection="invoices", last=MAX_NUMBER - 1)
+    assert next_gapless_number("invoices") == MAX_NUMBER
+    with pytest.raises(CounterExhausted, match="'invoices'"):
+        next_gapless_number("invoices")
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+def test_first_callers_at_once_get_the_numbers_one_by_one():
+    barrier = Barrier(6)
+
+    def first(_):
+        barrier.wait()
+        try:
+            return next_gapless_number("letters")
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(6) as executor:
+        for _ in range(5):
+            assert sorted(executor.map(first, range(6))) == [1, 2, 3, 4, 5, 6]
+            GaplessCounter.objects.all().delete()
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: next_gapless_number("letters"),
+        lambda: seed_gapless_number("letters", 1),
+        lambda: seed_gapless_number("letters", 50, force=True),
+    ],
+)
+def test_it_waits_no_longer_than_the_lock_timeout(settings, write):
+    settings.HILO = {"LOCK_TIMEOUT": 1}
+    next_gapless_number("letters")
+
+    def other():
+        with pytest.raises(ReservationTimeout, match="'letters'"):
+            write()
+
+    with transaction.atomic():
+        next_gapless_number("letters")
+        began = time.monotonic()
+        elsewhere(other)
+        assert time.monotonic() - began < 30, "the server's own bound is 50 s"
+    assert next_gapless_number("letters") == 3
+
+
+def elsewhere(write):
+    """Call something in a thread, with a connection of its own."""
+
+    def call():
+        try:
+            return write()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(call).result(PATIENCE)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
+def test_a_callers_own_lock_timeout_comes_back():
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '77s'")
+        next_gapless_number("letters")
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("77s",)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
+def test_it_comes_back_after_an_error_too(settings):
+    settings.HILO = {"LOCK_TIMEOUT": 1}
+    next_gapless_number("letters")
+
+    def other():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '77s'")
+            with pytest.raises(ReservationTimeout):
+                next_gapless_number("letters")
+            cursor.execute("SHOW lock_timeout")
+            assert cursor.fetchone() == ("77s",)
+
+    with transaction.atomic():
+        next_gapless_number("letters")
+        elsewhere(other)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
+def test_the_bound_takes_two_statements():
+    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+        next_gapless_number("letters")
+    starts = [query["sql"].split()[0] for query in queries]
+    assert starts == [
+        "SAVEPOINT",
+        "SELECT",
+        "INSERT",
+        "SELECT",
+        "SELECT",
+        "UPDATE",
+        "RELEASE",
+    ]
+
+
+def test_a_missing_table_names_the_command():
+    with connection.schema_editor() as editor:
+        editor.delete_model(GaplessCounter)
+    try:
+        for call in (next_gapless_number, lambda name: seed_gapless_number(name, 1)):
+            with pytest.raises(
+                HiLoError, match="migrate django_hilo --database=default"
+            ):
+                call("invoices")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(GaplessCounter)
+    assert next_gapless_number("invoices") == 1
+
+
+class TestFixtures:
+    def load(self, collection: str, last: int) -> None:
+        text = (
+            f'[{{"model": "django_hilo.gaplesscounter", "pk": "{collection}", '
+            f'"fields": {{"last": {last}}}}}]'
+        )
+        for item in serializers.deserialize("json", text):
+            item.save()
+
+    @pytest.mark.parametrize("within", [transaction.atomic, nullcontext])
+    def test_none_lowers_a_counter(self, within):
+        seed_gapless_number("mails", 7)
+        for collection, last, kept in (
+            ("mails", 5, 7),
+            ("Mails", 6, 7),
+            ("mails", 9, 9),
+            ("Mails", 10, 10),
+        ):
+            with within():
+                self.load(collection, last)
+            assert list(GaplessCounter.objects.values_list()) == [("mails", kept)]
+
+    @pytest.mark.parametrize("within", [transaction.atomic, nullcontext])
+    def test_a_new_counter_is_in_lower_case(self, within):
+        with within():
+            self.load("Mails", 5)
+        assert next_gapless_number("mails") == 6
+        assert GaplessCounter.objects.count() == 1
+
+    def test_only_the_database_of_the_fixture_counts(self):
+        seed_gapless_number("mails", 7, "other")
+        self.load("mails", 5)
+        assert next_gapless_number("mails") == 6
+
+    @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+    def test_the_number_is_read_under_the_lock(self, settings):
+        settings.HILO = {"LOCK_TIMEOUT": 1}
+        seed_gapless_number("mails", 7)
+        others = []
+
+        def take_meanwhile(raw, **kwargs):
+            with pytest.raises(ReservationTimeout):
+                elsewhere(lambda: next_gapless_number("mails"))
+            others.append(raw)
+
+        signals.pre_save.connect(take_meanwhile, GaplessCounter)
+        try:
+            with transaction.atomic():
+                self.load("mails", 5)
+        finally:
+            signals.pre_save.disconnect(take_meanwhile, GaplessCounter)
+        assert others == [True]
+        assert next_gapless_number("mails") == 8
+
+    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    def test_it_is_the_newest_in_an_old_snapshot_too(self):
+        seed_gapless_number("mails", 5)
+        with connection.cursor() as cursor, transaction.atomic():
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            assert GaplessCounter.objects.get().last == 5
+            elsewhere(lambda: seed_gapless_number("mails", 1000))
+            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+            self.load("mails", 7)
+        assert next_gapless_number("mails") == 1001
+
+
+def test_a_save_may_lower_a_counter_and_stores_lower_case():
+    seed_gapless_number("mails", 7)
+    GaplessCounter(collection="Mails", last=3).save()
+    assert next_gapless_number("mails") == 4
+    GaplessCounter.objects.create(collection="Letters", last=3)
+    assert next_gapless_number("letters") == 4
+    assert GaplessCounter.objects.count() == 2
+
+
+def test_a_bad_collection_makes_no_row():
+    with pytest.raises(InvalidDocumentId):
+        next_gapless_number("7up")
+    assert not GaplessCounter.objects.exists()
+
+
+def test_some_numbers_at_once():
+    assert next_gapless_numbers("invoices", 3) == range(1, 4)
+    assert next_gapless_number("Invoices") == 4
+    assert next_gapless_numbers("Invoices", 2) == range(5, 7)
+    assert GaplessCounter.objects.get().last == 6
+
+
+def test_one_statement_takes_a_million():
+    with CaptureQueriesContext(connection) as queries:
+        assert next_gapless_numbers("invoices", 1_000_000)[-1] == 1_000_000
+    assert sum("INSERT" in query["sql"] for query in queries) == 1
+
+
+def test_no_number_is_taken_where_too_few_are_left():
+    GaplessCounter.objects.create(collection="invoices", last=MAX_NUMBER - 2)
+    with pytest.raises(CounterExhausted, match="fewer than 3"):
+        next_gapless_numbers("invoices", 3)
+    assert next_gapless_numbers("invoices", 2)[-1] == MAX_NUMBER
+
+
+@pytest.mark.parametrize("last", [2**62 + 1, MAX_NUMBER])
+def test_the_most_at_once(last):
+    GaplessCounter.objects.create(collection="invoices", last=last)
+    with pytest.raises(CounterExhausted):
+        next_gapless_numbers("invoices", 2**62 - 1)
+    assert GaplessCounter.objects.get().last == last
+    assert next_gapless_numbers("letters", 2**62 - 1) == range(1, 2**62)
+
+
+@pytest.mark.parametrize("n", [0, -1, True, 1.0, "1", None, 2**62])
+def test_a_bad_count_makes_no_row(n):
+    with pytest.raises(ValueError, match=re.escape(f"not {n!r}")):
+        next_gapless_numbers("invoices", n)
+    assert not GaplessCounter.objects.exists()
+
+
+class TestSeed:
+    def test_as_ravendb_has_it(self):
+        """NextAndSeedIdentities."""
+        assert [next_gapless_number("users") for _ in range(2)] == [1, 2]
+        assert seed_gapless_number("Users", 1990) == 1990
+        assert next_gapless_number("users") == 1991
+        assert seed_gapless_number("users", 1975) == 1991
+        assert seed_gapless_number("users", 1975, force=True) == 1975
+        assert next_gapless_number("users") == 1976
+        assert next_gapless_number("person") == 1
+
+    @pytest.mark.parametrize("force", [True, False])
+    @pytest.mark.parametrize("value", [0, 7, MAX_NUMBER])
+    def test_of_a_new_counter(self, value, force):
+        assert seed_gapless_number("users", value, force=force) == value
+        assert GaplessCounter.objects.get(pk="users").last == value
+
+    @pytest.mark.parametrize("force", [True, False])
+    def test_the_same_again(self, force):
+        seed_gapless_number("users", 7)
+        assert seed_gapless_number("users", 7, force=force) == 7
+        assert next_gapless_number("users") == 8
+
+    def test_back_to_the_start(self):
+        seed_gapless_number("users", 7)
+        assert seed_gapless_number("users", 0) == 7
+        assert seed_gapless_number("users", 0, force=True) == 0
+        assert next_gapless_number("users") == 1
+
+    def test_in_the_callers_transaction(self):
+        seed_gapless_number("users", 7)
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            assert seed_gapless_number("users", 50) == 50
+            assert next_gapless_number("users") == 51
+            raise ZeroDivisionError
+        assert next_gapless_number("users") == 8
+
+    def test_each_database_for_itself(self):
+        assert seed_gapless_number("users", 7, "other") == 7
+        assert next_gapless_number("users") == 1
+
+    @pytest.mark.parametrize("value", [-1, MAX_NUMBER + 1, True, 1.0, "1", None])
+    @pytest.mark.parametrize("force", [True, False])
+    def test_a_bad_value_makes_no_row(self, value, force):
+        with pytest.raises(InvalidDocumentId, match=re.escape(str(value))):
+            seed_gapless_number("users", value, force=force)
+        assert not GaplessCounter.objects.exists()
+
+    def test_a_bad_collection_makes_no_row(self):
+        with pytest.raises(InvalidDocumentId, match="7up"):
+            seed_gapless_number("7up", 1)
+        assert not GaplessCounter.objects.exists()
+
+    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    def test_what_stays_is_the_newest_number_in_an_old_snapshot_too(self):
+        seed_gapless_number("users", 5)
+        with connection.cursor() as cursor, transaction.atomic():
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            assert GaplessCounter.objects.get().last == 5
+            elsewhere(lambda: seed_gapless_number("users", 1000))
+            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+            assert seed_gapless_number("users", 7) == 1000

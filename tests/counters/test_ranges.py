@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_hilo.counters.ranges import HiLoKeyGenerator, Range, next_capacity
+from django_hilo.exceptions import NestedReservation
+from django_hilo.fields.collection_names import default_collection
+
+
+@pytest.mark.parametrize(
+    ("last_size", "seconds", "expected"),
+    [
+        (32, 0.0, 64),
+        (32, 29.999, 64),
+        (32, -5.0, 64),  # the clock went back
+        (32, 30.0, 32),
+        (512, 60.0, 512),
+        (512, 60.001, 256),
+        (33, 61.0, 32),
+        (32, 3600.0, 32),
+        (524_288, 1.0, 1_048_576),
+        (1_048_576, 1.0, 1_048_576),
+    ],
+)
+def test_capacity_by_ravendbs_rule(last_size, seconds, expected):
+    assert next_capacity(last_size, seconds, 32, 1_048_576) == expected
+
+
+@given(
+    st.integers(0, 10**7),
+    st.floats(-100, 10**6),
+    st.integers(1, 1000),
+    st.integers(0, 10**6),
+)
+def test_capacity_stays_in_its_bounds(last_size, seconds, least, more):
+    assert (
+        least <= next_capacity(last_size, seconds, least, least + more) <= least + more
+    )
+
+
+def test_a_range_includes_both_ends():
+    numbers = Range(33, 64)
+    assert numbers.size == 32
+    assert 33 in numbers and 64 in numbers
+    assert 32 not in numbers and 65 not in numbers
+    assert Range(33, 64) == numbers
+
+
+class TestHiLoKeyGenerator:
+    def test_hi_2_gives_2000_2001_2002(self):
+        generator = HiLoKeyGenerator(lambda: 2)
+        assert [generator.generate_key() for _ in range(3)] == [2000, 2001, 2002]
+
+    def test_the_next_hi_is_asked_for_when_the_low_part_is_used_up(self):
+        his = iter([2, 5, 6])
+        generator = HiLoKeyGenerator(lambda: next(his), max_lo=3)
+        keys = [generator.generate_key() for _ in range(7)]
+        assert keys == [6, 7, 8, 15, 16, 17, 18]
+
+    @pytest.mark.parametrize("max_lo", [0, -1])
+    def test_max_lo_must_be_positive(self, max_lo):
+        with pytest.raises(ValueError, match=f"not {max_lo}"):
+            HiLoKeyGenerator(lambda: 1, max_lo=max_lo)
+
+    def test_an_error_loses_nothing(self):
+        answers = iter([ConnectionError(), 1])
+
+        def get_next_hi():
+            answer = next(answers)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        generator = HiLoKeyGenerator(get_next_hi, max_lo=10)
+        with pytest.raises(ConnectionError):
+            generator.generate_key()
+        assert generator.generate_key() == 10
+
+    def test_threads_share_it(self):
+        his = iter(range(10_000))
+        generator = HiLoKeyGenerator(lambda: next(his), max_lo=7)
+        found = []
+        threads = [
+            threading.Thread(
+                target=lambda: found.extend(
+                    generator.generate_key() for _ in range(500)
+                )
+            )
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == list(range(4000))
+
+
+@pytest.mark.parametrize(
+    ("class_name", "collection"),
+    [
+        ("User", "users"),
+        ("Order", "orders"),
+        ("OrderLine", "OrderLines"),
+        ("BigOrder", "BigOrders"),
+        ("SalesPerson", "SalesPeople"),
+        ("Person", "people"),
+        ("Child", "children"),
+        ("Category", "categories"),
+        ("Company", "companies"),
+        ("Status", "statuses"),
+        ("Address", "addresses"),
+        ("Box", "boxes"),
+        ("Fish", "fish"),
+        ("Series", "series"),
+        ("Analysis", "analyses"),
+        ("Quiz", "quizzes"),
+        ("Data", "data"),
+        ("Day", "days"),
+        ("order", "orders"),
+        ("HTTPRequest", "HTTPRequests"),
+        ("URL", "URLS"),
+        ("Item2", "item2s"),
+        ("X", "xes"),
+    ],
+)
+def test_default_collection_by_ravendbs_convention(class_name, collection):
+    assert default_collection(class_name) == collection
+
+
+def test_a_thread_that_comes_back_to_itself_gets_an_error():
+    """As in a finalizer, or a signal's handler."""
+    errors = []
+
+    def get_next_hi():
+        with pytest.raises(NestedReservation) as caught:
+            keys.generate_key()
+        errors.append(caught.value)
+        return 3
+
+    keys = HiLoKeyGenerator(get_next_hi, max_lo=10)
+    assert [keys.generate_key(), keys.generate_key()] == [30, 31]
+    assert len(errors) == 1

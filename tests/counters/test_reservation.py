@@ -1,0 +1,475 @@
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import pytest
+from django.core import serializers
+from django.db import OperationalError, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import signals
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.counters import (
+    Range,
+    read_max,
+    reservation,
+    reserve,
+    return_range,
+)
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    CounterExhausted,
+    HiLoError,
+    InvalidDocumentId,
+    RangeNotReturned,
+    ReservationTimeout,
+)
+from django_hilo.generator import next_id, next_ids, next_number, return_ranges
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.signals import range_returned
+from tests.apps.records.models import Order, User
+from tests.database.test_transactions import in_thread
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def row(collection: str = "orders") -> HiLoDocument:
+    return HiLoDocument.objects.get(collection=collection, node_tag="A")
+
+
+def test_a_ticket_of_strange_letters_is_refused_too():
+    reserve("orders", 10)
+    with pytest.raises(RangeNotReturned):
+        return_range("orders", 10, 5, "tïcket\udc80")
+
+
+class TestReserve:
+    def test_ranges_follow_each_other(self):
+        first, second = reserve("orders", 10), reserve("Orders", 5)
+        assert (first.range, second.range) == (Range(1, 10), Range(11, 15))
+        assert first.ticket != second.ticket
+        stored = row()
+        assert stored.pk == "orders/A"
+        assert (stored.max, stored.low, stored.size) == (15, 11, 5)
+        assert stored.ticket == second.ticket
+        assert stored.reserved_at is not None
+
+    def test_each_node_has_a_counter_of_its_own(self):
+        assert reserve("orders", 10, node_tag="B").range == Range(1, 10)
+        assert reserve("orders", 10, node_tag="").range == Range(1, 10)
+        assert set(HiLoDocument.objects.values_list("pk", flat=True)) == {
+            "orders/B",
+            "orders/",
+        }
+
+    def test_it_starts_over_what_the_caller_knows(self):
+        assert reserve("orders", 10, above=100).range == Range(101, 110)
+
+    def test_the_prefix_is_read_in_the_same_request_as_the_counter(self):
+        ServerPrefix.objects.create(node_tag="A", prefix="North/")
+        reserve("orders")
+        with CaptureQueriesContext(connections["default"]) as queries:
+            if CHOSEN == "mariadb":
+                queries_of_own = watch_own_connection()
+            reservation = reserve("orders")
+        sql = [query["sql"] for query in queries.captured_queries]
+        if CHOSEN == "mariadb":
+            sql = queries_of_own
+        reads = [text for text in sql if "serverprefix" in text]
+        assert reservation.server_prefix == "North/"
+        assert len(reads) == 1
+        assert "hilodocument" in reads[0]
+
+    def test_a_new_prefix_holds_from_the_next_range_on(self):
+        first = next_id(Order)
+        ServerPrefix.objects.create(node_tag="A", prefix="North/")
+        assert (first, next_id(Order)) == ("orders/1-A", "orders/2-A")
+        next_ids(Order, 30)
+        assert next_id(Order) == "orders/North/33-A"
+
+    def test_a_prefix_that_sql_spoilt(self):
+        ServerPrefix.objects.create(node_tag="A", prefix="7")
+        with pytest.raises(InvalidDocumentId, match="server prefix '7'"):
+            next_id(Order)
+        assert read_max("orders") == 0
+
+    @pytest.mark.parametrize("size", [0, -1])
+    def test_sizes_out_of_bounds(self, size):
+        with pytest.raises(ValueError, match=f"not {size}"):
+            reserve("orders", size)
+
+    def test_collections_and_tags_outside_the_grammar(self):
+        with pytest.raises(InvalidDocumentId, match="'1x' must start"):
+            reserve("1x")
+        with pytest.raises(InvalidDocumentId, match="node tag 'toolong'"):
+            reserve("orders", node_tag="toolong")
+        assert not HiLoDocument.objects.exists()
+
+
+class TestExhaustion:
+    def test_the_last_numbers_are_given(self):
+        HiLoDocument.objects.create(
+            collection="orders", node_tag="A", max=MAX_NUMBER - 3
+        )
+        assert [next_number(Order) for _ in range(3)] == [
+            MAX_NUMBER - 2,
+            MAX_NUMBER - 1,
+            MAX_NUMBER,
+        ]
+        with pytest.raises(CounterExhausted, match="would pass 2"):
+            next_number(Order)
+
+    def test_a_demand_that_cannot_be_met_takes_nothing(self):
+        HiLoDocument.objects.create(
+            collection="orders", node_tag="A", max=MAX_NUMBER - 3
+        )
+        with pytest.raises(CounterExhausted, match="another collection"):
+            next_ids(Order, 4)
+        assert read_max("orders") == MAX_NUMBER - 3
+        with pytest.raises(CounterExhausted):
+            next_ids(Order, 10**30)
+
+
+class TestReturn:
+    def test_rules(self):
+        reservation = reserve("orders", 32)
+        ticket = reservation.ticket
+        for high, last, shown in [
+            (32, 10, "forged"),
+            (32, 10, ""),
+            (31, 10, ticket),
+            (32, -1, ticket),
+            (32, 33, ticket),
+        ]:
+            with pytest.raises(RangeNotReturned):
+                return_range("orders", high, last, shown)
+        assert row().max == 32
+        assert return_range("orders", 32, 10, ticket) == 10
+        assert (row().max, row().size) == (10, 10)
+
+    def test_nothing_under_the_newest_range(self):
+        reserve("orders", 32)
+        mine = reserve("orders", 32)
+        for last in (31, 0):
+            with pytest.raises(RangeNotReturned):
+                return_range("orders", 64, last, mine.ticket)
+        assert row().max == 64
+        assert return_range("orders", 64, 32, mine.ticket) == 32
+
+    def test_replays(self):
+        """RavenDB's hole: the second delivery of a return hands a range out twice."""
+        reserve("orders", 32)
+        mine = reserve("orders", 64)
+        return_range("orders", 96, 64, mine.ticket)
+        others = reserve("orders", 32)
+        assert others.range == Range(65, 96)
+        with pytest.raises(RangeNotReturned):
+            return_range("orders", 96, 64, mine.ticket)
+        assert reserve("orders", 32).range == Range(97, 128)
+
+    def test_a_range_that_is_not_the_newest(self):
+        mine = reserve("orders", 32)
+        reserve("orders", 32)
+        with pytest.raises(RangeNotReturned, match="not the newest"):
+            return_range("orders", 32, 5, mine.ticket)
+
+    def test_a_whole_range(self):
+        mine = reserve("orders", 32)
+        assert return_range("orders", 32, 0, mine.ticket) == 0
+        assert reserve("orders", 32).range == Range(1, 32)
+
+    def test_a_save_burns_the_ticket(self):
+        mine = reserve("orders", 32)
+        row().save()
+        with pytest.raises(RangeNotReturned):
+            return_range("orders", 32, 5, mine.ticket)
+
+    def test_return_ranges(self):
+        seen = []
+
+        def receive(collection, node_tag, last, using, **kwargs):
+            seen.append((collection, node_tag, last, using))
+
+        range_returned.connect(receive)
+        next_id(Order)
+        next_ids(User, 5)
+        assert return_ranges("other") == 0
+        assert return_ranges() == 2
+        assert return_ranges() == 0
+        range_returned.disconnect(receive)
+        assert sorted(seen) == [
+            ("orders", "A", 1, "default"),
+            ("users", "A", 5, "default"),
+        ]
+        assert next_id(Order) == "orders/2-A"
+
+    def test_return_ranges_after_an_operator_changed_the_counter(self, caplog):
+        next_id(Order)
+        HiLoDocument.objects.update(max=1000, ticket="")
+        assert return_ranges() == 0
+        assert next_id(Order) == "orders/1001-A"
+
+    def test_return_ranges_never_raises(self, monkeypatch, caplog):
+        next_id(Order)
+        next_id(User)
+
+        def fail(*args, **kwargs):
+            raise ConcurrencyError("the database is away")
+
+        monkeypatch.setattr("django_hilo.counters.reservation.change_counter", fail)
+        assert return_ranges() == 0
+        assert caplog.text.count("the database is away") == 1
+
+
+class TestACommitThatFails:
+    """As on Galera, where COMMIT answers 1213, and where the answer gets lost."""
+
+    @pytest.fixture(params=["after", "instead"])
+    def fails(self, request, monkeypatch):
+        """Let the next COMMIT raise, after it was done or instead of it."""
+        commit = BaseDatabaseWrapper._commit
+        failed = []
+
+        def fail_once(wrapper):
+            if failed:
+                return commit(wrapper)
+            failed.append(wrapper.alias)
+            if request.param == "after":
+                commit(wrapper)
+            else:
+                wrapper.connection.rollback()
+            error = OperationalError("deadlock at COMMIT")
+            error.__cause__ = DEADLOCKS[wrapper.vendor]
+            raise error
+
+        monkeypatch.setattr(BaseDatabaseWrapper, "_commit", fail_once)
+        return failed, request.param
+
+    def test_gives_no_number_of_its_range(self, fails):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=100)
+        failed, moment = fails
+        given = next_number("orders")
+        assert failed == ["default"]
+        assert given == {"after": 133, "instead": 101}[moment]
+        document = row()
+        assert document.low <= given <= document.max
+        other = reserve("orders", 10).range
+        assert other.low == document.max + 1
+
+
+class _Deadlock(Exception):
+    def __init__(self, *args: object, **codes: object) -> None:
+        super().__init__(*args)
+        vars(self).update(codes)
+
+
+DEADLOCKS = {
+    "postgresql": _Deadlock(sqlstate="40P01"),
+    "mysql": _Deadlock(1213, "Deadlock found when trying to get lock"),
+    "sqlite": _Deadlock(sqlite_errorcode=sqlite3.SQLITE_BUSY),
+}
+
+
+class TestFallenCounters:
+    def test_a_row_that_was_lowered(self):
+        mine = {next_number(Order) for _ in range(10)}
+        HiLoDocument.objects.update(max=0)
+        assert not mine & {next_number(Order) for _ in range(200)}
+
+    def test_a_table_that_was_truncated(self):
+        mine = {next_number(Order) for _ in range(10)}
+        HiLoDocument.objects.all().delete()
+        assert not mine & {next_number(Order) for _ in range(200)}
+        assert row().max >= 200
+
+    def test_a_max_under_its_floor(self):
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=5, floor=50)
+        assert next_number(Order) == 51
+
+
+class TestMissingTables:
+    def test_the_error_names_the_command(self):
+        with connection.schema_editor() as editor:
+            editor.delete_model(HiLoDocument)
+        try:
+            with pytest.raises(
+                HiLoError, match=r"migrate django_hilo --database=default"
+            ):
+                next_number(Order)
+        finally:
+            with connection.schema_editor() as editor:
+                editor.create_model(HiLoDocument)
+        assert next_number(Order) == 1
+
+
+class TestRetries:
+    def test_a_passing_failure_is_tried_again_as_a_whole(self, monkeypatch):
+        failures = [deadlock(), deadlock()]
+        attempt = reservation._change_locked
+
+        def fail_twice(*args):
+            if failures:
+                attempt(*args)
+                raise failures.pop()
+            return attempt(*args)
+
+        monkeypatch.setattr(reservation, "_change_locked", fail_twice)
+        assert next_number(Order) == 65, "what may have been committed is burnt"
+
+    def test_it_gives_up_in_time(self, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
+
+        def fail(*args):
+            raise deadlock()
+
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
+            next_number(Order)
+        monkeypatch.undo()
+        assert next_number(Order) == 1
+
+    def test_other_errors_pass_through(self, monkeypatch):
+        from django.db import DataError
+
+        def fail(*args):
+            raise DataError("no")
+
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(DataError):
+            next_number(Order)
+
+
+def deadlock() -> Exception:
+    """Return the error of this database that means "try again"."""
+    import sqlite3
+
+    from django.db import OperationalError
+
+    error = OperationalError("try again")
+    if CHOSEN == "sqlite":
+        error.__cause__ = sqlite3.OperationalError("database is locked")
+        error.__cause__.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    elif CHOSEN == "mariadb":
+        error.__cause__ = Exception(1213, "Deadlock found")
+    else:
+        error.__cause__ = Exception()
+        error.__cause__.sqlstate = "40P01"
+    return error
+
+
+def watch_own_connection() -> list[str]:
+    from django_hilo._database import connection as module
+
+    seen: list[str] = []
+
+    def note(execute, sql, params, many, context):
+        seen.append(sql)
+        return execute(sql, params, many, context)
+
+    wrapper = module._own_connections["default"]._wrapper
+    wrapper.execute_wrappers.append(note)
+    return seen
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite reserves on the caller's own")
+def test_a_caller_that_makes_the_counter_itself_gets_an_error_not_a_hang(settings):
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5}
+    with transaction.atomic():
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=100)
+        with pytest.raises(ReservationTimeout):
+            Order.objects.create()
+    assert Order.objects.create().id == "orders/101-A"
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+def test_a_fixture_of_a_counter_waits_for_a_reservation():
+    """The stored Max is read under the lock that the save then holds."""
+    next_number(Order)
+    text = serializers.serialize("json", HiLoDocument.objects.all())
+    others = []
+
+    def reserve_meanwhile(instance, raw, **kwargs):
+        if raw and not others:
+            others.append(in_thread(try_to_reserve))
+
+    def try_to_reserve():
+        try:
+            return reserve("orders", 32).range
+        except ReservationTimeout:
+            return "waited"
+
+    signals.pre_save.connect(reserve_meanwhile, sender=HiLoDocument)
+    try:
+        with pytest.MonkeyPatch.context() as patch, transaction.atomic():
+            from django_hilo import conf
+
+            patch.setitem(conf.django_settings.HILO, "LOCK_TIMEOUT", 0.3)
+            for item in serializers.deserialize("json", text):
+                item.save()
+    finally:
+        signals.pre_save.disconnect(reserve_meanwhile, sender=HiLoDocument)
+    assert others == ["waited"]
+    assert HiLoDocument.objects.get().max == 32
+
+
+def test_a_save_of_one_field_burns_the_ticket():
+    mine = reserve("orders", 32)
+    document = HiLoDocument.objects.get()
+    document.max = 32
+    document.save(update_fields=["max"])
+    with pytest.raises(RangeNotReturned):
+        return_range("orders", 32, 5, mine.ticket)
+
+
+def execute(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+transactional = pytest.mark.django_db(transaction=True)
+
+
+class _Failing:
+    """Lets a caller's transaction read no counter, as a serialization failure does."""
+
+    def __call__(self, execute: Any, sql: str, *rest: Any) -> Any:
+        if "hilodocument" in sql:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT * FROM no_such_table")
+        return execute(sql, *rest)
+
+
+@transactional
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="one connection for all")
+def test_a_return_asks_nothing_of_the_callers_transaction():
+    """A failed query there would be swallowed, and PostgreSQL's COMMIT roll back."""
+    next_number(Order)
+    with transaction.atomic():
+        order = Order.objects.create()
+        with connection.execute_wrapper(_Failing()):
+            assert return_ranges() == 1
+    assert Order.objects.filter(pk=order.pk).exists()
+
+
+@transactional
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="one connection for all")
+def test_a_return_sees_a_counter_that_is_newer_than_the_callers_snapshot():
+    isolation = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+    if connection.vendor == "mysql":
+        execute(isolation)  # of the next transaction
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            execute(isolation)
+        assert not HiLoDocument.objects.filter(collection="orders").exists()
+        lent = reserve("orders", 10)
+        assert return_range("orders", 10, 3, lent.ticket) == 3
+
+
+@transactional
+def test_a_return_to_no_counter_makes_none():
+    with pytest.raises(RangeNotReturned, match="There is no counter 'orderz/A'"):
+        return_range("orderz", 10, 3, "ticket")
+    assert not HiLoDocument.objects.exists()

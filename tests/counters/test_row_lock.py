@@ -1,0 +1,296 @@
+"""The lock of a counter's row: bounded waits, callers' transactions, lost answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import (
+    Error,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
+
+from django_hilo._database import connection as module
+from django_hilo.counters import (
+    Range,
+    reserve,
+)
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    CounterExhausted,
+    ReservationTimeout,
+)
+from django_hilo.generator import next_number
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.signals import range_reserved
+from tests.counters.test_reservation import DEADLOCKS
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
+on_mariadb = pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB's locks")
+on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
+not_mariadb = pytest.mark.skipif(
+    CHOSEN == "mariadb", reason="reserves on a connection of its own"
+)
+not_psycopg2 = pytest.mark.skipif(
+    os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2",
+    reason="psycopg 2 lets Django begin again",
+)
+
+
+def row() -> HiLoDocument:
+    return HiLoDocument.objects.get(pk="orders/A")
+
+
+def counters_connection() -> Any:
+    """Return the connection that counters run on, outside of transactions."""
+    if CHOSEN == "mariadb":
+        return module._own_connections["default"]._wrapper
+    return connection
+
+
+class TestReservations:
+    @pytest.fixture(autouse=True)
+    def a_row(self):
+        reserve("orders", 10)
+
+    def test_the_last_numbers(self):
+        HiLoDocument.objects.update(max=MAX_NUMBER - 3)
+        assert reserve("orders", 10).range == Range(MAX_NUMBER - 2, MAX_NUMBER)
+        with pytest.raises(CounterExhausted):
+            reserve("orders", 10)
+
+    @pytest.mark.parametrize("others", ["Nord/", "nörd/", "Nörd/x/", ""])
+    def test_a_prefix_that_was_edited(self, others):
+        ServerPrefix.objects.create(node_tag="A", prefix="Nörd/")
+        prefixes = [reserve("orders").server_prefix for _ in range(2)]
+        ServerPrefix.objects.update(prefix=others)
+        prefixes += [reserve("orders").server_prefix for _ in range(2)]
+        assert prefixes == ["Nörd/", "Nörd/", others, others]
+
+    def test_receivers_are_told(self):
+        told = []
+
+        def receive(reservation, using, **kwargs):
+            told.append((using, reservation.range))
+
+        range_reserved.connect(receive)
+        try:
+            reserve("orders", 5)
+        finally:
+            range_reserved.disconnect(receive)
+        assert told == [("default", Range(11, 15))]
+
+
+class TestTransactionsOfTheCaller:
+    @pytest.fixture(autouse=True)
+    def a_row(self):
+        reserve("orders", 10)
+
+    def test_a_block_that_rolls_back(self):
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            first = next_number("orders")
+            raise ZeroDivisionError
+        assert first == 11
+        is_bound = CHOSEN == "sqlite"
+        assert row().max == (10 if is_bound else 42)
+        assert next_number("orders") == (11 if is_bound else 12)
+
+    def test_autocommit_off(self):
+        transaction.set_autocommit(False)
+        try:
+            first = reserve("orders", 10).range
+            transaction.rollback()
+        finally:
+            transaction.set_autocommit(True)
+        assert first == Range(11, 20)
+        assert row().max == 20
+
+    @not_psycopg2
+    @not_mariadb
+    def test_a_begin_of_their_own(self):
+        """Nothing is reserved in a transaction that Django does not know of."""
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                with pytest.raises(Error, match=r"transaction|INTRANS|autocommit"):
+                    reserve("orders", 10)
+            finally:
+                cursor.execute("ROLLBACK")
+        assert row().max == 10
+        assert reserve("orders", 10).range == Range(11, 20)
+
+    @on_sqlite
+    def test_rows_of_a_returning_that_are_not_read_yet(self, settings):
+        """SQLite commits nothing before they are, not even with autocommit."""
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.1}
+        HiLoDocument.objects.create(collection="users", node_tag="A")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE django_hilo_hilodocument SET size = 1 RETURNING id")
+            cursor.fetchone()
+            with pytest.raises(ConcurrencyError, match="SQL statements in progress"):
+                reserve("orders", 10)
+        assert reserve("orders", 10).range == Range(11, 20)
+
+    def test_a_select_that_is_not_read_to_its_end(self):
+        HiLoDocument.objects.create(collection="users", node_tag="A")
+        rows = HiLoDocument.objects.iterator(chunk_size=1)
+        next(rows)
+        assert reserve("orders", 10).range == Range(11, 20)
+        with stranger() as cursor:
+            cursor.execute("SELECT max FROM django_hilo_hilodocument WHERE size = 10")
+            assert list(cursor.fetchall()) == [(20,)]
+
+
+@contextmanager
+def stranger() -> Iterator[Any]:
+    """Give a cursor of a session of its own."""
+    other = connections["default"].copy()
+    try:
+        with other.cursor() as cursor:
+            yield cursor
+    finally:
+        other.close()
+
+
+class TestLocksOfStrangers:
+    @pytest.fixture(autouse=True)
+    def a_row(self, settings):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.3, "RETRY_FOR": 0.3}
+        reserve("orders", 10)
+
+    @on_postgresql
+    @pytest.mark.parametrize(
+        "lock",
+        [
+            "SELECT * FROM django_hilo_hilodocument FOR UPDATE",
+            "LOCK TABLE django_hilo_hilodocument IN ACCESS EXCLUSIVE MODE",
+            "LOCK TABLE django_hilo_serverprefix IN ACCESS EXCLUSIVE MODE",
+        ],
+    )
+    def test_end_in_time_on_postgresql(self, lock):
+        with stranger() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(lock)
+            start = time.monotonic()
+            with pytest.raises(
+                ReservationTimeout, match=r"(?s)'orders/A'.*stayed locked.*0\.3 s"
+            ):
+                reserve("orders", 10)
+            assert 0.2 < time.monotonic() - start < 5
+            cursor.execute("ROLLBACK")
+        assert reserve("orders", 10).range == Range(11, 20)
+
+    @on_mariadb
+    def test_end_in_time_on_mariadb(self):
+        with stranger() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT * FROM django_hilo_hilodocument FOR UPDATE")
+            start = time.monotonic()
+            with pytest.raises(ReservationTimeout, match=r"'orders/A'.*stayed locked"):
+                reserve("orders", 10)
+            assert 0.9 < time.monotonic() - start < 20  # MariaDB has whole seconds
+            cursor.execute("ROLLBACK")
+        assert reserve("orders", 10).range == Range(11, 20)
+
+    @on_sqlite
+    def test_end_in_time_on_sqlite(self):
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 100")
+        file = connection.settings_dict["NAME"]
+        other = sqlite3.connect(file, isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(ConcurrencyError, match=r"0\.3 s.*locked"):
+                reserve("orders", 10)
+            other.execute("ROLLBACK")
+        finally:
+            other.close()
+            connection.close()
+        assert reserve("orders", 10).range == Range(11, 20)
+
+
+class TestAnswersThatGetLost:
+    """As where Galera refuses the statement, or a connection ends after it."""
+
+    @pytest.mark.parametrize("was_done", [True, False])
+    def test_the_next_range_is_over_it(self, was_done):
+        reserve("orders", 10)
+        lost = []
+
+        def lose(execute, sql, *args):
+            if lost or "UPDATE" not in sql:
+                return execute(sql, *args)
+            lost.append(sql)
+            if was_done:
+                execute(sql, *args)
+            error = OperationalError("the answer got lost")
+            error.__cause__ = DEADLOCKS[connection.vendor]
+            raise error
+
+        with counters_connection().execute_wrapper(lose):
+            taken = reserve("orders", 10).range
+        assert taken == Range(11, 20)  # the transaction rolled back
+        assert row().max == taken.high
+
+
+class _Stop(BaseException):
+    pass
+
+
+class TestSignals:
+    """A handler that raises, as those of Celery, gunicorn and Ctrl-C do."""
+
+    @on_postgresql
+    @pytest.mark.parametrize("error", [_Stop, KeyboardInterrupt, ValueError])
+    def test_while_the_server_is_at_it(self, error):
+        reserve("orders", 10)
+
+        def stop(*args):
+            raise error
+
+        before = signal.signal(signal.SIGUSR1, stop)
+        try:
+            with stranger() as cursor:
+                cursor.execute("BEGIN")
+                cursor.execute("SELECT * FROM django_hilo_hilodocument FOR UPDATE")
+                main = threading.main_thread().ident
+                timer = threading.Timer(
+                    0.3, signal.pthread_kill, [main, signal.SIGUSR1]
+                )
+                timer.start()
+                with pytest.raises(error):
+                    reserve("orders", 10)
+                timer.join()
+                cursor.execute("ROLLBACK")
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        # The server may go on with what nobody waits for any more: that is a gap.
+        first, second = reserve("orders", 10).range, reserve("orders", 10).range
+        assert 10 < first.low < first.high < second.low
+
+    def test_between_the_statement_and_its_answer(self):
+        reserve("orders", 10)
+
+        def stop(execute, sql, *args):
+            execute(sql, *args)
+            if "UPDATE" in sql:
+                raise _Stop
+
+        with counters_connection().execute_wrapper(stop), pytest.raises(_Stop):
+            reserve("orders", 10)
+        with stranger() as cursor:
+            cursor.execute("UPDATE django_hilo_hilodocument SET floor = floor")
+        assert reserve("orders", 10).range.low == row().low

@@ -1,0 +1,746 @@
+"""What transactions do to ranges; the same expectations on every database.
+
+`committed` holds for all: a number that a committed transaction got is never given
+again. On SQLite, numbers that only a rolled-back transaction saw may come again.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import OperationalError, connection, connections, transaction
+from django.db.backends.signals import connection_created
+from django.test import TestCase, TransactionTestCase
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo._allocation import pool
+from django_hilo._database.connection import OwnConnection, in_callers_transaction
+from django_hilo.counters import reservation, reserve
+from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+from django_hilo.generator import next_id, next_ids, next_number
+from django_hilo.models import HiLoDocument
+from tests.apps.records.models import Order
+from tests.support.databases import CHOSEN
+from tests.support.patience import PATIENCE
+
+pytestmark = pytest.mark.servers
+
+transactional = pytest.mark.django_db(transaction=True)
+sqlite_only = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's bound ranges")
+servers_only = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
+
+
+# Renamed in Django 6.1.
+make_savepoint = getattr(transaction, "savepoint_create", transaction.savepoint)
+
+
+class Undo(Exception):
+    pass
+
+
+def numbers_of_others(count: int = 40) -> set[int]:
+    """Return what another process gets now: it shares the database, not the memory."""
+    return set(in_thread(lambda: _reserve_as_another_process(count)))
+
+
+def _reserve_as_another_process(count: int) -> list[int]:
+    from django_hilo.counters import reserve
+
+    numbers = reserve("orders", count).range
+    return list(range(numbers.low, numbers.high + 1))
+
+
+def in_thread(work):
+    results = []
+
+    def run():
+        try:
+            results.append(work())
+        except BaseException as error:
+            results.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    if isinstance(results[0], BaseException):
+        raise results[0]
+    return results[0]
+
+
+@transactional
+class TestRollbacks:
+    def test_a_rolled_back_transaction_repeats_no_number_of_others(self):
+        with pytest.raises(Undo), transaction.atomic():
+            mine = {next_number(Order) for _ in range(3)}
+            raise Undo
+        others = numbers_of_others()
+        again = {next_number(Order) for _ in range(100)}
+
+        assert not others & again
+        if CHOSEN != "sqlite":
+            assert not mine & (others | again)
+
+    def test_a_committed_transaction_shares_its_range_afterwards(self):
+        with transaction.atomic():
+            first = next_number(Order)
+        with CaptureQueriesContext(connection) as queries:
+            second = next_number(Order)
+
+        assert (first, second) == (1, 2)
+        assert not queries.captured_queries
+
+    def test_an_inner_block_that_rolls_back(self):
+        with transaction.atomic():
+            kept = {next_number(Order)}
+            with pytest.raises(Undo), transaction.atomic():
+                next_ids(Order, 40)
+                raise Undo
+            kept |= {next_number(Order) for _ in range(100)}
+            assert len(kept) == 101
+        others = numbers_of_others()
+        later = {next_number(Order) for _ in range(100)}
+
+        assert not kept & others and not kept & later and not others & later
+
+    def test_a_released_inner_block_inside_one_that_rolls_back(self):
+        with transaction.atomic():
+            with pytest.raises(Undo), transaction.atomic():
+                with transaction.atomic():
+                    next_number(Order)
+                raise Undo
+            kept = {next_number(Order) for _ in range(3)}
+        others = numbers_of_others()
+
+        assert not kept & others
+        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+
+    def test_a_savepoint_of_the_low_level_api(self):
+        with transaction.atomic():
+            savepoint = make_savepoint()
+            next_number(Order)
+            transaction.savepoint_rollback(savepoint)
+            kept = {next_number(Order) for _ in range(3)}
+        others = numbers_of_others()
+
+        assert not kept & others
+        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+
+    def test_a_savepoint_younger_than_the_range_leaves_the_range(self):
+        with transaction.atomic():
+            first = next_number(Order)
+            savepoint = make_savepoint()
+            second = next_number(Order)
+            transaction.savepoint_rollback(savepoint)
+            third = next_number(Order)
+
+        assert (first, second, third) == (1, 2, 3)
+
+    @pytest.mark.parametrize(
+        "rollback",
+        ["ROLLBACK TO SAVEPOINT own", "rollback to own", "/* so */ Rollback TO own;"],
+    )
+    def test_sql_that_rolls_back_to_a_savepoint(self, rollback):
+        if CHOSEN == "mariadb" and rollback.startswith("/*"):
+            rollback = "ROLLBACK TO own"
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SAVEPOINT own")
+                next_number(Order)
+                cursor.execute(rollback)
+            kept = {next_number(Order) for _ in range(3)}
+        others = numbers_of_others()
+
+        assert not kept & others
+        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+
+    @sqlite_only
+    def test_sql_that_rolls_back_everything(self):
+        with transaction.atomic():
+            next_number(Order)
+            with connection.cursor() as cursor:
+                cursor.execute("ROLLBACK")
+                cursor.execute("BEGIN")
+            kept = {next_number(Order) for _ in range(3)}
+        others = numbers_of_others()
+
+        assert not kept & others
+        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+
+    def test_a_wrapper_of_the_callers_stays_the_callers(self):
+        seen = []
+
+        def wrapper(execute, sql, params, many, context):
+            seen.append(sql)
+            return execute(sql, params, many, context)
+
+        Order.objects.count()  # ends what watched the transaction before
+        before = list(connection.execute_wrappers)
+        with transaction.atomic(), connection.execute_wrapper(wrapper):
+            Order.objects.create()
+        count = len(seen)
+        Order.objects.count()
+
+        assert len(seen) == count
+        assert connection.execute_wrappers == before
+
+    def test_set_rollback(self):
+        with transaction.atomic():
+            next_number(Order)
+            transaction.set_rollback(True)
+        others = numbers_of_others()
+
+        assert not {next_number(Order) for _ in range(50)} & others
+
+    def test_an_earlier_hook_that_raises(self):
+        def fail():
+            raise Undo
+
+        with pytest.raises(Undo), transaction.atomic():
+            transaction.on_commit(fail)
+            kept = {next_number(Order)}
+        others = numbers_of_others()
+
+        assert not kept & others
+        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+
+    def test_an_earlier_hook_that_takes_numbers(self):
+        taken = []
+        with transaction.atomic():
+            transaction.on_commit(lambda: taken.append(next_number(Order)))
+            taken += [next_number(Order), next_number(Order)]
+        taken += [next_number(Order) for _ in range(100)]
+
+        assert len(set(taken)) == 103
+
+    def test_a_closed_connection(self):
+        with pytest.raises(Exception), transaction.atomic():  # noqa: B017
+            next_number(Order)
+            connection.close()
+            Order.objects.count()
+        others = numbers_of_others()
+
+        assert not {next_number(Order) for _ in range(50)} & others
+
+    def test_without_autocommit(self):
+        connection.set_autocommit(False)
+        try:
+            first = next_number(Order)
+            transaction.rollback()
+            second = next_number(Order)
+            transaction.commit()
+        finally:
+            connection.set_autocommit(True)
+        others = numbers_of_others()
+
+        assert second not in others
+        assert not {next_number(Order) for _ in range(50)} & others
+        if CHOSEN != "sqlite":
+            assert first != second
+
+    @pytest.mark.django_db(transaction=True, databases=["default", "other"])
+    def test_two_transactions_that_rolled_back_on_two_databases(self):
+        with transaction.atomic(using="default"):
+            with pytest.raises(Undo), transaction.atomic(using="other"):
+                next_number(Order, "other")
+                raise Undo
+            kept = next_number(Order)
+        assert next_number(Order) == kept + 1
+
+
+@servers_only
+@transactional
+class TestOwnConnection:
+    def test_the_row_is_not_locked_until_the_callers_commit(self):
+        with transaction.atomic():
+            mine = next_number(Order)
+            others = numbers_of_others()
+
+        assert mine not in others
+
+    def test_nothing_is_left_on_the_callers_connection(self):
+        query = {
+            "postgres": "SHOW lock_timeout",
+            "mariadb": "SELECT @@innodb_lock_wait_timeout",
+        }[CHOSEN]
+
+        def value():
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                return cursor.fetchone()
+
+        before = value()
+        next_number(Order)
+        with transaction.atomic():
+            next_ids(Order, 100)
+            assert value() == before
+        assert value() == before
+
+    def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
+        self, settings
+    ):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5}
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=10)
+        with transaction.atomic():
+            Order.objects.create(id="kept")
+            HiLoDocument.objects.filter(collection="orders").update(max=20)
+            with pytest.raises(ReservationTimeout, match="orders/A.*stayed locked"):
+                Order.objects.create()
+            with pytest.raises(ReservationTimeout):
+                Order.objects.bulk_create([Order()])
+            Order.objects.create(id="also-kept")
+
+        assert Order.objects.filter(id__in=["kept", "also-kept"]).count() == 2
+        assert Order.objects.create().id == "orders/21-A"
+
+    def test_threads_in_a_queue_share_one_wait(self, settings):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 1.0}
+        HiLoDocument.objects.create(collection="orders", node_tag="A", max=10)
+        errors = []
+
+        def ask():
+            try:
+                next_number(Order)
+            except HiLoError as error:
+                errors.append(type(error))
+            finally:
+                connections.close_all()
+
+        with transaction.atomic():
+            HiLoDocument.objects.filter(collection="orders").update(max=20)
+            threads = [threading.Thread(target=ask) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(PATIENCE)
+
+        assert errors == [ReservationTimeout] * 6
+        assert next_number(Order) == 21
+
+    @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+    def test_isolation_levels_of_the_caller(self, level):
+        def ask():
+            with connection.cursor() as cursor:
+                if CHOSEN == "mariadb":
+                    cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            with transaction.atomic():
+                if CHOSEN == "postgres":
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+                Order.objects.count()
+                numbers_of_others()
+                return {next_number(Order) for _ in range(100)}
+
+        assert len(in_thread(ask)) == 100
+
+    def test_the_own_connection_is_closed_in_tests(self):
+        from django_hilo._database import connection as module
+
+        with transaction.atomic():
+            next_number(Order)
+
+        assert module._own_connections["default"]._wrapper.connection is None
+
+    def test_an_own_connection_that_was_killed_is_replaced(self, monkeypatch):
+        from django_hilo._database import connection as module
+
+        monkeypatch.setattr(module, "in_tests", lambda: False)
+        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+        module._own_connections.clear()
+        with transaction.atomic():
+            next_number(Order)
+            own = module._own_connections["default"]._wrapper
+            assert own.connection is not None
+            kill(own)
+            assert len(set(next_ids(Order, 100))) == 100
+        module._own_connections["default"]._wrapper.close()
+
+    @pytest.mark.skipif(CHOSEN != "postgres", reason="MariaDB's callers are not asked")
+    def test_a_callers_connection_that_was_killed(self):
+        next_number(Order)
+        kill(connections["default"])
+        assert len(set(next_ids(Order, 100))) == 100
+        with pytest.raises(OperationalError), transaction.atomic():
+            kill(connections["default"])
+            next_ids(Order, 1000)
+            Order.objects.count()
+        connection.close()
+        assert Order.objects.create().id
+
+    def test_one_extra_connection_for_many_threads(self, monkeypatch):
+        from django_hilo._database import connection as module
+
+        monkeypatch.setattr(module, "in_tests", lambda: False)
+        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+        opened = []
+        copy = module._copy
+        monkeypatch.setattr(module, "_copy", lambda c: opened.append(1) or copy(c))
+        module._own_connections.clear()
+
+        def ask():
+            with transaction.atomic():
+                return [next_number(f"things-{n}") for n in range(5)]
+
+        for _ in range(4):
+            in_thread(ask)
+
+        assert opened == [1]
+        module._own_connections["default"]._wrapper.close()
+
+
+def kill(wrapper) -> None:
+    with wrapper.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_backend_pid()"
+            if CHOSEN == "postgres"
+            else "SELECT connection_id()"
+        )
+        (process,) = cursor.fetchone()
+    statement = "SELECT pg_terminate_backend(%s)" if CHOSEN == "postgres" else "KILL %s"
+    killer = connection.copy()
+    with killer.cursor() as cursor:
+        cursor.execute(statement, [process])
+    killer.close()
+
+
+class InTestCase(TestCase):
+    """Django's TestCase rolls back: ranges are bound to it on every database."""
+
+    def test_each_test_starts_at_1(self):
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+
+    def test_each_test_starts_at_1_again(self):
+        self.assertTrue(in_callers_transaction(connection))
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+        self.assertEqual(Order.objects.create().id, "orders/2-A")
+
+    def test_hooks_that_are_called_inside_the_test(self):
+        with self.captureOnCommitCallbacks(execute=True):
+            Order.objects.create()
+        self.assertEqual(Order.objects.create().id, "orders/2-A")
+        self.assertFalse(
+            [c for c in pool.current().counters() if c.take(1) is not None]
+        )
+
+    def test_rollbacks_inside_a_test(self):
+        with self.assertRaises(Undo), transaction.atomic():
+            Order.objects.create()
+            raise Undo
+        ids = {Order.objects.create().id for _ in range(100)}
+        self.assertEqual(len(ids), 100)
+
+
+class WithSetUpTestData(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.order = Order.objects.create()
+
+    def test_continues_after_the_class_data(self):
+        self.assertEqual(self.order.id, "orders/1-A")
+        self.assertEqual(Order.objects.create().id, "orders/2-A")
+
+    def test_continues_after_the_class_data_again(self):
+        self.assertIn(Order.objects.create().id, {"orders/2-A", "orders/3-A"})
+        self.assertEqual(Order.objects.count(), 2)
+
+
+class AfterFlush(TransactionTestCase):
+    def test_the_memory_is_flushed_with_the_tables(self):
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+
+    def test_the_memory_is_flushed_with_the_tables_again(self):
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+
+
+class AfterFlushOfSomeApps(TransactionTestCase):
+    available_apps = ["django_hilo", "tests.apps.records"]
+
+    def test_the_memory_is_flushed_with_the_tables(self):
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+
+    def test_the_memory_is_flushed_with_the_tables_again(self):
+        self.assertEqual(Order.objects.create().id, "orders/1-A")
+
+
+@transactional
+def test_first_row_race_and_hot_row_among_threads():
+    barrier = threading.Barrier(6)
+    found = []
+
+    def ask():
+        try:
+            barrier.wait()
+            for _ in range(5):
+                found.extend(_reserve_as_another_process(7))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+
+    assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestALockThatIsInterrupted:
+    """As by Ctrl-C, or the time limit of a Celery task."""
+
+    class Interrupted:
+        """A lock whose owner is told to stop as soon as it has it."""
+
+        def __init__(self, lock):
+            self._lock = lock
+            self.release = lock.release
+
+        def acquire(self, **options):
+            assert self._lock.acquire(**options)
+            raise KeyboardInterrupt
+
+    def test_is_free_again(self):
+        own = OwnConnection("default")
+        lock = own.lock
+        own.lock = self.Interrupted(lock)
+        with pytest.raises(KeyboardInterrupt), own.use(connection, 1):
+            pass
+        own.lock = lock
+        with ThreadPoolExecutor(1) as executor:
+            assert executor.submit(self._use, own).result() == "default:hilo"
+
+    def test_is_not_used_twice_by_one_thread(self):
+        own = OwnConnection("default")
+        with own.use(connection, 1):
+            with (
+                pytest.raises(NestedReservation, match="already"),
+                own.use(connection, 0.1),
+            ):
+                pass
+            with ThreadPoolExecutor(1) as executor:
+                busy = executor.submit(self._use, own).exception()
+        assert isinstance(busy, ReservationTimeout)
+        assert self._use(own) == "default:hilo"
+
+    @staticmethod
+    def _use(own):
+        try:
+            with own.use(connection, 0.1) as alias:
+                return alias
+        finally:
+            connections.close_all()
+
+
+def counter() -> HiLoDocument:
+    return HiLoDocument.objects.get(collection="orders", node_tag="A")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(CHOSEN == "mariadb", reason="MariaDB forgets the older savepoint")
+def test_a_savepoint_name_that_is_used_again():
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SAVEPOINT step")
+        next_number(Order)
+        cursor.execute("SAVEPOINT step")
+        next_number(Order)
+        for _ in range(2):
+            cursor.execute("ROLLBACK TO SAVEPOINT step")
+            cursor.execute("RELEASE SAVEPOINT step")
+        mine = {next_number(Order) for _ in range(2)}
+    others = in_thread(lambda: reserve("orders", 4).range)
+    assert not any(number in others for number in mine)
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="psycopg's composed SQL")
+@pytest.mark.django_db(transaction=False)
+def test_composed_sql_that_rolls_back():
+    from django.db.backends.postgresql.psycopg_any import sql
+
+    with connection.cursor() as cursor:
+        cursor.execute("SAVEPOINT own")
+        next_number(Order)
+        cursor.execute(sql.SQL("ROLLBACK TO SAVEPOINT own"))
+    assert [next_number(Order), counter().max] == [1, 32]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_autocommit_only_what_is_needed_is_reserved():
+    connection.set_autocommit(False)
+    try:
+        numbers = [next_number(Order) for _ in range(4)]
+        transaction.commit()
+    finally:
+        connection.set_autocommit(True)
+    assert numbers == [1, 2, 3, 4]
+
+
+@pytest.fixture
+def two_schemas():
+    """A second schema, with tables of its own, on PostgreSQL."""
+    tables = ("django_hilo_hilodocument", "django_hilo_serverprefix", "records_order")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA tenant")
+        for table in tables:
+            cursor.execute(
+                f"CREATE TABLE tenant.{table} (LIKE public.{table} INCLUDING ALL)"
+            )
+    yield
+    vars(connections["default"]).pop("schema_name", None)
+    with connection.cursor() as cursor:
+        cursor.execute("SET search_path TO public")
+        cursor.execute("DROP SCHEMA tenant CASCADE")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(CHOSEN != "postgres", reason="schemas")
+class TestSchemas:
+    def use(self, path: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET search_path TO {path}")
+
+    def test_the_own_connection_works_in_the_schema_of_the_caller(self, two_schemas):
+        Order.objects.create()
+        vars(connections["default"])["schema_name"] = "tenant"
+        self.use("tenant")
+        with transaction.atomic():
+            assert Order.objects.create().id == "orders/1-A"
+            assert counter().max == 32
+        assert Order.objects.create().id == "orders/2-A"
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT max FROM public.django_hilo_hilodocument")
+            assert cursor.fetchall() == [(32,)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(CHOSEN != "postgres", reason="COPY")
+def test_ids_during_a_copy():
+    if not hasattr(connection.cursor().cursor, "copy"):
+        pytest.skip("psycopg 3's COPY")
+    with (
+        transaction.atomic(),
+        connection.cursor() as cursor,
+        cursor.cursor.copy("COPY records_order (id, name) FROM STDIN") as rows,
+    ):
+        for _ in range(40):
+            rows.write_row((next_id(Order), ""))
+    assert Order.objects.count() == 40
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_explicit_id_in_an_earlier_hook():
+    def insert():
+        with transaction.atomic():
+            Order(id="orders/5-A").save()
+
+    with transaction.atomic():
+        transaction.on_commit(insert)
+        Order.objects.create()
+    assert len({Order.objects.create().id for _ in range(40)}) == 40
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_query_in_an_earlier_hook_costs_no_range():
+    ids = []
+    for _ in range(5):
+        with transaction.atomic():
+            transaction.on_commit(Order.objects.count)
+            ids.append(Order.objects.create().id)
+    assert ids == [f"orders/{number}-A" for number in range(1, 6)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(CHOSEN != "postgres", reason="SQL as bytes")
+def test_sql_as_bytes():
+    with transaction.atomic(), connection.cursor() as cursor:
+        Order(id="orders/5-A").save()
+        cursor.execute(b"SELECT 1")
+
+
+@transactional
+class TestAThreadThatComesBackToItself:
+    """As in a finalizer, or a signal's handler, while the thread reserves a range."""
+
+    @pytest.fixture
+    def amid(self, monkeypatch):
+        """Return what calls a function once, in the middle of a reservation."""
+        new_ticket = reservation.new_ticket
+
+        def arrange(call):
+            def first(issuer=""):
+                monkeypatch.setattr(reservation, "new_ticket", new_ticket)
+                call()
+                return new_ticket(issuer)
+
+            monkeypatch.setattr(reservation, "new_ticket", first)
+
+        return arrange
+
+    @staticmethod
+    def finalize(call):
+        class Finalized:
+            def __del__(self):
+                call()
+
+        Finalized()  # nothing refers to it
+
+    @staticmethod
+    def signal(call):
+        before = signal.signal(signal.SIGUSR1, lambda *_: call())
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+
+    @staticmethod
+    def asker(found):
+        def ask():
+            try:
+                found.append(next_number("others"))
+            except HiLoError as error:
+                found.append(type(error))
+
+        return ask
+
+    @pytest.mark.parametrize("come_back", ["finalize", "signal"])
+    def test_in_a_transaction(self, amid, come_back):
+        found = []
+        amid(lambda: getattr(self, come_back)(self.asker(found)))
+        with transaction.atomic():
+            mine = next_number("orders")
+        assert found == [1 if CHOSEN == "sqlite" else NestedReservation]
+        assert next_number("orders") == mine + 1
+        assert next_number("others") == (2 if CHOSEN == "sqlite" else 1)
+
+    @pytest.mark.parametrize("come_back", ["finalize", "signal"])
+    def test_outside_of_transactions(self, amid, come_back):
+        found = []
+        amid(lambda: getattr(self, come_back)(self.asker(found)))
+        assert next_number("orders") == 1
+        # MariaDB's reservations have a connection of their own there, too.
+        assert found == [NestedReservation if CHOSEN == "mariadb" else 1]
+        assert next_number("orders") == 2
+
+    def test_a_receiver_of_connection_created(self):
+        found = []
+        ask = self.asker(found)
+
+        def receive(**kwargs):
+            connection_created.disconnect(receive)
+            ask()
+
+        next_number("orders")
+        HiLoDocument.objects.create(collection="others", node_tag="A")
+        connections["default"].close()
+        connection_created.connect(receive)
+        try:
+            with transaction.atomic():
+                next_ids("orders", 100)
+        finally:
+            connection_created.disconnect(receive)
+        assert len(found) == 1
+        assert next_number("others") == (2 if found == [1] else 1)

@@ -1,0 +1,162 @@
+"""docs/how-to/existing-table.md, followed as it stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from textwrap import dedent
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.support.databases import CHOSEN
+from tests.support.projects import Project, project_in
+
+pytestmark = pytest.mark.servers
+
+PAGE = (PROJECT / "docs/how-to/existing-table.md").read_text()
+BEFORE = """
+    from django.db import models
+
+    class Order(models.Model):
+        parent = models.ForeignKey("self", models.PROTECT, null=True)
+
+    class OrderLine(models.Model):
+        order = models.ForeignKey(Order, models.PROTECT)
+"""
+FILL = """
+    from shop.models import *
+    for n in range(3):
+        order = Order.objects.create(parent_id=n or None)
+        OrderLine.objects.create(order=order)
+"""
+LIST = """
+    from shop.models import *
+    print(list(Order.objects.order_by("id").values_list("id", "parent")))
+    print(list(OrderLine.objects.order_by("id").values_list("order", flat=True)))
+"""
+IDS = "\n".join(
+    [
+        "[('orders/1-A', None), ('orders/2-A', 'orders/1-A'), "
+        "('orders/3-A', 'orders/2-A')]",
+        "['orders/1-A', 'orders/2-A', 'orders/3-A']",
+    ]
+)
+
+
+def section(title: str) -> str:
+    (found,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    return found
+
+
+def blocks(title: str, language: str) -> Iterator[str]:
+    for _, text in re.findall(
+        rf"^( *)```{language}\n(.*?)^ *```", section(title), re.M | re.S
+    ):
+        yield dedent(text)
+
+
+def commands(text: str) -> list[tuple[list[str], str]]:
+    """Return the commands of a block, and what each prints by the page."""
+    found: list[tuple[list[str], str]] = []
+    for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+        line, _, printed = part.partition("\n")
+        python, manage, *arguments = line.split()
+        assert (python, manage) == ("python", "manage.py")
+        found.append((arguments, printed.strip()))
+    return found
+
+
+@pytest.fixture
+def shop(tmp_path, django_db_blocker) -> Iterator[Project]:
+    with django_db_blocker.unblock(), project_in(tmp_path) as project:
+        project.set(INSTALLED_APPS=["django_hilo", "shop"])
+        project.write("shop/models.py", BEFORE)
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "-v0")
+        project.run(FILL)
+        yield project
+
+
+def steps_up_to(project: Project, last: str) -> None:
+    """Follow "Step by step" up to a command."""
+    written = blocks("Step by step", "python")
+    project.write("shop/models.py", next(written))
+    for block in blocks("Step by step", "console"):
+        for arguments, printed in commands(block):
+            if arguments[0] == last:
+                return
+            is_ours = CHOSEN == "postgres" or arguments[0] != "hilo_move_plan"
+            found = project.manage(*arguments)
+            assert found == printed or not is_ours, found
+            if arguments[-1] == "hilo":
+                project.write("shop/migrations/0002_hilo.py", next(written))
+
+
+def test_step_by_step_and_back(shop):
+    before = shop.run(LIST)
+    steps_up_to(shop, "")
+    assert shop.run(LIST) == IDS
+    plan = shop.manage("hilo_move_plan", "shop", "0002", expect=1)
+    assert "shop.0002_hilo is applied on 'default', so there is nothing" in plan
+    for block in blocks("Back", "console"):
+        for arguments, _ in commands(block):
+            shop.manage(*arguments)
+    shop.write("shop/models.py", BEFORE)
+    assert shop.run(LIST) == before
+    plan = shop.manage("hilo_move_plan", "shop", "0002", "--backwards", expect=1)
+    assert "is not applied on 'default'" in plan
+    assert "no migration" in shop.manage("hilo_move_plan", "shop", "9", expect=1)
+    assert "no MoveToHiLo" in shop.manage(
+        "hilo_move_plan", "shop", "0001", "--backwards", expect=1
+    )
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL alone has the phases.")
+def test_without_long_locks(shop):
+    steps_up_to(shop, "migrate")
+    for block in blocks("Without long locks", "console"):
+        for arguments, _ in commands(block):
+            printed = shop.manage(*arguments)
+    assert "No migrations to apply" in printed
+    assert shop.run(LIST) == IDS
+
+
+@pytest.mark.skipif(CHOSEN == "postgres", reason="PostgreSQL has the phases.")
+def test_no_phases_elsewhere(shop):
+    steps_up_to(shop, "migrate")
+    said = shop.manage("hilo_move_online", "shop", "0002", "prepare", expect=1)
+    assert "for integer keys on PostgreSQL" in said
+    shop.manage("migrate", "--fake")
+    shop.manage("migrate", "shop", "0001", "--fake")
+    shop.manage("migrate")
+    assert shop.run(LIST) == IDS
+
+
+def test_squashed(shop):
+    steps_up_to(shop, "migrate")
+    shop.manage("migrate")
+    shop.manage("squashmigrations", "shop", "0002", "--no-input")
+    (file,) = (shop.folder / "shop/migrations").glob("*squashed*")
+    text = file.read_text()
+    assert "MoveToHiLo(" in text
+    assert "No changes" in shop.manage("makemigrations", "--check")
+    # A new database is made by it alone.
+    for replaced in ("0001_initial", "0002_hilo"):
+        (shop.folder / f"shop/migrations/{replaced}.py").unlink()
+    file.write_text(re.sub(r"replaces = \[.*?\]", "replaces = []", text, flags=re.S))
+    shop.manage("migrate", "shop", "zero", "--fake")
+    shop.run(
+        """
+        from django.db import connection
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE shop_orderline")
+            cursor.execute("DROP TABLE shop_order")
+        """
+    )
+    shop.manage("migrate")
+    shop.run(
+        "from shop.models import *\n"
+        "OrderLine.objects.create(order=Order.objects.create())"
+    )
+    assert "['orders/" in shop.run(LIST)

@@ -1,0 +1,68 @@
+"""The tutorial, followed word by word, in an empty folder.
+
+This interpreter and a path to the checkout stand in for the virtual environment and
+``pip install``: what a page installs is not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.support.databases import CHOSEN
+from tests.support.tutorial import Reader, blocks_of
+
+pytestmark = pytest.mark.skipif(
+    CHOSEN != "sqlite", reason="The tutorial brings its own database: tested once."
+)
+
+PAGE = (PROJECT / "docs/tutorial.md").read_text()
+COMMANDS = (PROJECT / "docs/reference/commands.md").read_text()
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    """Somebody with an empty folder."""
+    ours = ("DJANGO_SETTINGS_MODULE", "DJANGO_SUPERUSER_PASSWORD")
+    environment = {name: v for name, v in os.environ.items() if name not in ours}
+    environment["PYTHONPATH"] = str(PROJECT)
+    bin = Path(sys.executable).parent
+    environment["PATH"] = f"{bin}{os.pathsep}{environment['PATH']}"
+    return Reader(tmp_path, environment)
+
+
+def test_the_tutorial_prints_what_it_says(reader):
+    assert reader.follow(PAGE) == len(list(blocks_of(PAGE))) > 20
+    # Which goes on where the tutorial ends.
+    assert reader.follow(COMMANDS) == len(list(blocks_of(COMMANDS))) > 3
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("+ Create model Line", "+ Create model Lime"),
+        ("'orders/2-A'", "'orders/3-A'"),
+        ("32   0      1 to 32", "32   0      1 to 31"),
+        ("# shop/models.py", "# stop/models.py"),
+        (
+            "from django_hilo.fields import HiLoField",
+            "from django_hilo import HiLoField",
+        ),
+    ],
+)
+def test_what_is_wrong_is_found(reader, right, wrong):
+    beginning = PAGE.partition("## A second process")[0]
+    assert right in beginning
+    with pytest.raises(AssertionError, match=r"^line \d+: "):
+        reader.follow(beginning.replace(right, wrong, 1))
+
+
+def test_a_wrong_answer_of_a_server_is_found(reader):
+    reader.answer = '{"product": "Tofu"}'
+    reader.follow('```json\n{"product":\n"Tofu"}\n```\n')
+    with pytest.raises(AssertionError, match="^line 1: "):
+        reader.follow('```json\n{"product": "Tomatoes"}\n```\n')

@@ -1,0 +1,1209 @@
+"""The example project, run as a user runs it: each test has its own database file.
+
+What many tests start from is made once, by the commands, and copied for each test.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from django_hilo.counters import reserve
+from django_hilo.models import HiLoDocument
+from django_hilo.sharding import bucket_of
+from example_project.shop.counters import counters
+from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
+from tests.support.databases import CHOSEN
+from tests.support.forks import Forks
+from tests.support.patience import LONGEST, PATIENCE
+
+PROJECT = Path(__file__).resolve().parents[2]
+NORTHWIND = Path(
+    os.environ.get("HILO_NORTHWIND") or PROJECT.parent / "shared/data/northwind"
+)
+with_northwind = pytest.mark.skipif(
+    not NORTHWIND.is_dir(), reason=f"Northwind's CSV files are not in {NORTHWIND}."
+)
+pytestmark = pytest.mark.skipif(
+    CHOSEN != "sqlite", reason="The example brings its own database: tested once."
+)
+TABLES = {
+    "customers": "shop_customer",
+    "products": "shop_product",
+    "orders": "shop_order",
+    "lines": "shop_orderline",
+    "invoices": "shop_invoice",
+}
+FILES = {
+    "customers.csv": """\
+customerID,companyName,contactName,address,city,country
+ALFKI,Alfreds Futterkiste,Maria Anders,Obere Str. 57,Berlin,Germany
+BLONP,Blondel père et fils,NULL,24, place Kléber,Strasbourg,France
+""",
+    "products.csv": """\
+productID,productName,quantityPerUnit,unitPrice,discontinued
+1,Chai,10 boxes,18.00,0
+2,Chang,24 bottles,19.00,1
+""",
+    "orders.csv": """\
+orderID,customerID,orderDate,shippedDate,freight
+10248,ALFKI,1996-07-04 00:00:00.000,1996-07-16 00:00:00.000,32.38
+10249,BLONP,1996-07-05 00:00:00.000,NULL,11.61
+""",
+    "order-details.csv": """\
+orderID,productID,unitPrice,quantity,discount
+10248,1,14.00,12,0
+10248,2,9.80,10,0.15
+10249,1,34.80,5,0
+""",
+}
+
+
+# What to replace in a file, and how its error then goes on after "FILE, line ".
+WRONG_ROWS = {
+    "customers.csv": [
+        ("BLONP", "ALFKI", "3: customer 'ALFKI' is in line 2 already"),
+        ("BLONP", "blonp", "3: customerID 'blonp' must be upper-case"),
+        ("ALFKI", "", "2: customerID is missing"),
+        ("Alfreds Futterkiste", "NULL", "2: companyName is missing"),
+        ("Alfreds", "A" * 100, "2: companyName has 112 characters"),
+        ("Alfreds", "A\x00", "2: companyName holds a NUL character"),
+        ("Alfreds", '"Alfreds', "is not CSV"),
+        ("NULL,24,", "24,", "3: has a value that starts with a space"),
+    ],
+    "products.csv": [
+        ("2,Chang", "1,Chang", "3: product 1 is in line 2 already"),
+        ("19.00,1", "19.00,yes", "3: discontinued 'yes' is neither 0 nor 1"),
+        ("productID", "id", "1: the header names no column productID"),
+        ("unitPrice", "unitPrice,unitPrice", "1: the header names unitPrice twice"),
+    ],
+    "orders.csv": [
+        ("10249,BLONP", "10249,XXXXX", "3: customer 'XXXXX' is not in customers.csv"),
+        ("10249,", "10248,", "3: order 10248 is in line 2 already"),
+        ("1996-07-05", "1996-13-05", "3: orderDate '1996-13-05"),
+        ("1996-07-05 00:00:00.000", "", "3: orderDate is missing"),
+        ("10249,", "1_0,", "3: orderID '1_0' is no whole number"),
+    ],
+    "order-details.csv": [
+        ("10249,1", "99,1", "4: order 99 is not in orders.csv"),
+        ("10249,1", "10249,78", "4: product 78 is not in products.csv"),
+        ("34.80,5", "34.80,-5", "4: quantity '-5' is no whole number"),
+        ("34.80,5", "34.80,0", "4: quantity '0' is no whole number"),
+        ("34.80,5", "34.80,1.5", "4: quantity '1.5' is no whole number"),
+        ("34.80,5", "34.80,2147483648", "4: quantity '2147483648' is no"),
+        ("34.80,5", "34.80,٣", "4: quantity '٣' is no whole number"),
+        ("34.80,5", "34.80,", "4: quantity is missing"),
+        ("34.80,5", "NaN,5", "4: unitPrice 'NaN' is no number"),
+        ("34.80,5", "Infinity,5", "4: unitPrice 'Infinity' is no number"),
+        ("34.80,5", "-1,5", "4: unitPrice '-1' is no number"),
+        ("34.80,5", "1e3,5", "4: unitPrice '1e3' is no number"),
+        ("34.80,5", "1.234,5", "4: unitPrice '1.234' is no number"),
+        ("34.80,5", "999999999,5", "4: unitPrice '999999999' is no"),
+        ("0.15", "1.01", "3: discount '1.01' is no number from 0 to 1"),
+        ("0.15", "0.15,7", "3: has 6 values; the header names 5"),
+        (",10,0.15", ",10", "3: has 4 values; the header names 5 columns"),
+        ("10248,2,", "10248,1,", "3: order and product (10248, 1) is in line 2"),
+    ],
+}
+
+
+ENVIRONMENT = {
+    **os.environ,
+    "DJANGO_SETTINGS_MODULE": "example_project.settings",
+    "EXAMPLE_DATABASE_URL": "sqlite:///none.sqlite3",
+    "EXAMPLE_SHARDS": "",
+    "EXAMPLE_DEBUG": "",
+    "FORCE_COLOR": "1",
+}
+
+
+class Example:
+    """The commands of one example project with a database of its own."""
+
+    def __init__(self, folder: Path, forks: Forks) -> None:
+        self.database = folder / "example.sqlite3"
+        self.printed = ""
+        self._forks = forks
+        self.environment = {
+            **ENVIRONMENT,
+            "EXAMPLE_DATABASE_URL": f"sqlite:///{self.database}",
+        }
+
+    def filled_by(self, *arguments: object) -> Example:
+        """Run a command and keep what it printed, also for the copies."""
+        self.printed = self.run(*arguments).stdout
+        return self
+
+    def copy(self, folder: Path) -> Example:
+        """Return an example of the same content, while no process uses this one."""
+        copied = Example(folder, self._forks)
+        copied.printed = self.printed
+        self.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        wal = self.database.with_name(f"{self.database.name}-wal")
+        assert not wal.exists(), "a process still uses the database"
+        shutil.copy(self.database, copied.database)
+        return copied
+
+    def run(
+        self, *arguments: object, expect: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "manage.py", *map(str, arguments)],
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done
+
+    def python(self, code: str) -> str:
+        """Run code in a fork; what was changed in ``environment`` it does not see."""
+        return self._forks.run(code, self.database)
+
+    def python_anew(self, code: str) -> str:
+        """Run code in a process that has nothing of another one."""
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=PROJECT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def sql(self, statement: str) -> list[tuple[object, ...]]:
+        connection = sqlite3.connect(self.database)
+        try:
+            with connection:
+                return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
+
+    def counts(self) -> dict[str, int]:
+        return {
+            name: self.sql(f"SELECT COUNT(*) FROM {table}")[0][0]
+            for name, table in TABLES.items()
+        }
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    forks = Forks(tmp_path_factory.mktemp("forks"), PROJECT, ENVIRONMENT)
+    yield forks
+    forks.close()
+
+
+@pytest.fixture(scope="session")
+def new_example(
+    tmp_path_factory: pytest.TempPathFactory, forks: Forks
+) -> Callable[[], Example]:
+    return lambda: Example(tmp_path_factory.mktemp("example"), forks)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_files(tmp_path_factory.mktemp("csv"))
+
+
+@pytest.fixture(scope="session")
+def migrated_once(new_example: Callable[[], Example]) -> Example:
+    return new_example().filled_by("migrate", "-v0")
+
+
+@pytest.fixture(scope="session")
+def imported_once(
+    new_example: Callable[[], Example], migrated_once: Example, files: Path
+) -> Example:
+    example = migrated_once.copy(new_example().database.parent)
+    return example.filled_by("import_northwind", files)
+
+
+@pytest.fixture(scope="session")
+def northwind_once(
+    new_example: Callable[[], Example], migrated_once: Example
+) -> Example:
+    example = migrated_once.copy(new_example().database.parent)
+    return example.filled_by("import_northwind", NORTHWIND)
+
+
+@pytest.fixture(scope="session")
+def made_up_once(new_example: Callable[[], Example]) -> Example:
+    return new_example().filled_by("demo")
+
+
+@pytest.fixture(scope="session")
+def filled_once(new_example: Callable[[], Example], files: Path) -> Example:
+    return new_example().filled_by("demo", files)
+
+
+@pytest.fixture
+def example(tmp_path: Path, forks: Forks) -> Example:
+    return Example(tmp_path, forks)
+
+
+@pytest.fixture
+def migrated(migrated_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate``."""
+    return migrated_once.copy(tmp_path)
+
+
+@pytest.fixture
+def imported(imported_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate`` and ``import_northwind`` of the files here."""
+    return imported_once.copy(tmp_path)
+
+
+@pytest.fixture
+def northwind(northwind_once: Example, tmp_path: Path) -> Example:
+    """After ``migrate`` and ``import_northwind`` of Northwind's own files."""
+    return northwind_once.copy(tmp_path)
+
+
+@pytest.fixture
+def made_up(made_up_once: Example, tmp_path: Path) -> Example:
+    """After ``demo`` on nothing."""
+    return made_up_once.copy(tmp_path)
+
+
+@pytest.fixture
+def filled(filled_once: Example, tmp_path: Path) -> Example:
+    """After ``demo`` of the files here, on nothing."""
+    return filled_once.copy(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "csv"
+    folder.mkdir()
+    return write_files(folder)
+
+
+def write_files(folder: Path) -> Path:
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def table_of(output: str) -> dict[str, list[str]]:
+    """Return the rows of a printed table by model."""
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in output.splitlines()
+        if line.startswith("| ")
+    ]
+    return {row[0]: row[1:] for row in rows}
+
+
+class TestReading:
+    def test_a_right_folder(self, folder):
+        northwind = read(folder)
+
+        assert [row.code for row in northwind.customers] == ["ALFKI", "BLONP"]
+        assert northwind.orders[1].shipped_on is None
+        assert northwind.lines[1].discount == Decimal("0.15")
+        assert northwind.products[1].discontinued is True
+
+    def test_a_comma_in_an_address_moves_nothing(self, folder):
+        blondel = read(folder).customers[1]
+
+        assert (blondel.city, blondel.country) == ("Strasbourg", "France")
+
+    def test_null_means_none(self, folder):
+        assert read(folder).customers[1].contact == ""
+
+    def test_a_byte_order_mark_is_no_part_of_the_first_column(self, folder):
+        for name, text in FILES.items():
+            (folder / name).write_text(text, encoding="utf-8-sig")
+
+        assert len(read(folder).lines) == 3
+
+    def test_other_columns_and_empty_lines_are_allowed(self, folder):
+        text = "extra,productName,productID,quantityPerUnit,unitPrice,discontinued\n"
+        text += "\n,Chai,1,x,18.00,0\n\n,Chang,2,x,19.00,1\n"
+        (folder / "products.csv").write_text(text)
+
+        assert [row.number for row in read(folder).products] == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("name", "old", "new", "error"),
+        [(name, *row) for name, rows in WRONG_ROWS.items() for row in rows],
+    )
+    def test_a_wrong_row_names_file_and_line(self, folder, name, old, new, error):
+        edit(folder, name, old, new)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        expected = f"{name}, line {error}" if error[0].isdigit() else f"{name}, line"
+        assert caught.value.errors[0].startswith(expected)
+        assert error in caught.value.errors[0]
+
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize(
+        ("make", "error"),
+        [
+            (Path.unlink, ": the file is missing"),
+            (lambda path: path.write_bytes(b""), ": the file is empty"),
+            (
+                lambda path: path.write_text(path.read_text("utf-8").split("\n")[0]),
+                ": the file holds no row",
+            ),
+            (
+                lambda path: path.write_bytes(path.read_bytes() + b"Caf\xe9\n"),
+                " is not UTF-8",
+            ),
+            (
+                lambda path: path.write_text(path.read_text("utf-8"), "utf-16"),
+                ", line 1: is not UTF-8",
+            ),
+        ],
+        ids=["missing", "empty", "header", "latin-1", "utf-16"],
+    )
+    def test_a_wrong_file(self, folder, name, make: Callable[[Path], object], error):
+        make(folder / name)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        assert len(caught.value.errors) == 1, "one cause, one error"
+        assert caught.value.errors[0].startswith(name)
+        assert error in caught.value.errors[0]
+
+    def test_not_utf_8_names_the_line(self, folder):
+        edit(folder, "customers.csv", "Kléber", "Kl?ber")
+        data = (folder / "customers.csv").read_bytes().replace(b"Kl?", b"Kl\xe9")
+        (folder / "customers.csv").write_bytes(data)
+
+        with pytest.raises(
+            WrongFilesError, match=r"customers\.csv, line 3: is not UTF-8"
+        ):
+            read(folder)
+
+    def test_a_row_is_where_it_starts(self, folder):
+        edit(folder, "customers.csv", "Obere Str. 57", '"Obere\nStr.\n57"')
+        edit(folder, "customers.csv", "BLONP", '"X\nY"')
+
+        with pytest.raises(
+            WrongFilesError, match=r"customers\.csv, line 5: customerID"
+        ):
+            read(folder)
+
+    def test_several_errors_come_together_and_not_without_end(self, folder):
+        rows = "".join(f"{n},1,NaN,1,0\n" for n in range(10))
+        edit(folder, "customers.csv", "Alfreds Futterkiste", "")
+        edit(folder, "order-details.csv", "10248,1,14.00,12,0\n", rows * 3)
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        lines = str(caught.value).splitlines()
+        assert lines[0] == "customers.csv, line 2: companyName is missing"
+        assert lines[-1] == f"... and {31 - SHOWN_ERRORS} more errors."
+        assert len(lines) == SHOWN_ERRORS + 1
+
+    def test_one_wrong_row_is_one_error(self, folder):
+        edit(folder, "customers.csv", "Alfreds Futterkiste", "NULL")
+        edit(folder, "products.csv", "1,Chai", "x,Chai")
+
+        with pytest.raises(WrongFilesError) as caught:
+            read(folder)
+
+        assert len(caught.value.errors) == 2, "rows that refer to them are right"
+
+    @with_northwind
+    def test_northwind(self):
+        northwind = read(NORTHWIND)
+
+        countries = {row.country for row in northwind.customers}
+        assert len(northwind.lines) == 2155
+        assert len(countries) == 21
+        assert not any(re.search(r"\d", country) for country in countries)
+
+
+class TestImport:
+    @with_northwind
+    def test_northwind(self, northwind):
+        printed = northwind.printed
+
+        assert northwind.counts() == {
+            "customers": 91,
+            "products": 77,
+            "orders": 830,
+            "lines": 2155,
+            "invoices": 0,
+        }
+        table = table_of(printed)
+        rows = {name: cells[0] for name, cells in table.items()}
+        assert rows == {
+            "Model": "Rows",
+            "Customers": "91",
+            "Products": "77",
+            "Orders": "830",
+            "Order lines": "2,155",
+            "Total": "3,153",
+        }
+        assert [cells[2] for cells in table.values()][1:] == ["1", "1", "1", "1", "4"]
+        assert table["Orders"][-2:] == ["orders/1-A", "orders/830-A"]
+        statements = [int(cells[1]) for cells in list(table.values())[1:]]
+        assert sum(statements[:-1]) == statements[-1] < 100
+        assert "\x1b" not in printed, "plain text without a terminal"
+
+    @with_northwind
+    def test_the_relations_are_those_of_the_files(self, northwind):
+        found = northwind.sql(
+            "SELECT c.code, o.number, p.number, l.quantity, l.discount "
+            "FROM shop_orderline l JOIN shop_order o ON o.id = l.order_id "
+            "JOIN shop_customer c ON c.id = o.customer_id "
+            "JOIN shop_product p ON p.id = l.product_id"
+        )
+        files = read(NORTHWIND)
+        customers = {row.number: row.customer for row in files.orders}
+        assert {(c, o, p, q, Decimal(str(d))) for c, o, p, q, d in found} == {
+            (customers[row.order], row.order, row.product, row.quantity, row.discount)
+            for row in files.lines
+        }
+
+    def test_the_statements_in_the_table_are_those_that_were_sent(
+        self, migrated, folder
+    ):
+        printed = migrated.python(
+            "from django.core.management import call_command\n"
+            "from django.db import connection\n"
+            "sent = []\n"
+            "def note(execute, sql, params, many, context):\n"
+            "    sent.append(sql)\n"
+            "    return execute(sql, params, many, context)\n"
+            "with connection.execute_wrapper(note):\n"
+            f"    call_command('import_northwind', {str(folder)!r})\n"
+            "start = next(i for i, sql in enumerate(sent) if 'IMMEDIATE' in sql)\n"
+            "print(len(sent[start:]), sum('INSERT INTO \"shop_' in s for s in sent))"
+        )
+
+        # One BEGIN, around all inserts, belongs to no model.
+        sent, inserts = map(int, printed.splitlines()[-1].split())
+        assert int(table_of(printed)["Total"][1]) == sent - 1
+        assert inserts == 4
+
+    def test_ids_are_given_before_any_insert(self, migrated, folder):
+        order = migrated.python(
+            "from django.core.management import call_command\n"
+            "from django.db import connection\n"
+            "from django_hilo.signals import range_reserved\n"
+            "def note(execute, sql, params, many, context):\n"
+            "    if sql.startswith('INSERT INTO \"shop_'): print('insert')\n"
+            "    return execute(sql, params, many, context)\n"
+            "def reserved(**kwargs): print('reserved')\n"
+            "range_reserved.connect(reserved)\n"
+            "with connection.execute_wrapper(note):\n"
+            f"    call_command('import_northwind', {str(folder)!r}, verbosity=0)\n"
+        )
+
+        assert order.split() == ["reserved"] * 4 + ["insert"] * 4
+
+    def test_quiet(self, migrated, folder):
+        assert migrated.run("import_northwind", folder, "-v0").stdout == ""
+        assert migrated.counts()["lines"] == 3
+
+    def test_stdout_may_be_captured(self, migrated, folder):
+        printed = migrated.python(
+            "from io import StringIO\n"
+            "from django.core.management import call_command\n"
+            "out = StringIO()\n"
+            f"call_command('import_northwind', {str(folder)!r}, stdout=out)\n"
+            "assert 'orders/1-A' in out.getvalue()\n"
+        )
+
+        assert printed == ""
+
+    def test_a_wrong_row_imports_nothing(self, migrated, folder):
+        edit(folder, "order-details.csv", "34.80,5", "34.80,many")
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert "order-details.csv, line 4: quantity 'many' is no" in done.stderr
+        assert "Nothing was imported." in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not any(migrated.counts().values())
+
+    def test_an_error_of_the_database_imports_nothing(self, migrated, folder):
+        migrated.sql(
+            "CREATE TRIGGER stop BEFORE INSERT ON shop_orderline WHEN NEW.quantity = 5 "
+            "BEGIN SELECT RAISE(ABORT, 'no line of five'); END"
+        )
+
+        done = migrated.run("import_northwind", folder, expect=1)
+
+        assert done.stderr.strip() == (
+            "CommandError: no line of five\nNothing was imported."
+        )
+        assert not any(migrated.counts().values())
+
+    def test_a_second_import_is_refused(self, imported, folder):
+        before = imported.counts()
+        assert before["lines"] == 3
+
+        done = imported.run("import_northwind", folder, expect=1)
+
+        assert "customer ALFKI and 5 more rows of these files" in done.stderr
+        assert "Nothing was imported." in done.stderr
+        assert imported.counts() == before
+
+    def test_one_known_row_is_enough_to_refuse(self, imported, folder):
+        for name, old, new in [
+            ("customers.csv", "ALFKI", "NEWER"),
+            ("orders.csv", "ALFKI", "NEWER"),
+            ("customers.csv", "BLONP", "OTHER"),
+            ("orders.csv", "BLONP", "OTHER"),
+            ("products.csv", "1,Chai", "71,Chai"),
+            ("order-details.csv", "10248,1,", "10248,71,"),
+            ("order-details.csv", "10249,1,", "10249,71,"),
+            ("orders.csv", "10248", "20248"),
+            ("order-details.csv", "10248", "20248"),
+            ("order-details.csv", "10248", "20248"),
+        ]:
+            edit(folder, name, old, new)
+
+        done = imported.run("import_northwind", folder, expect=1)
+
+        assert "product 2 and 1 more rows" in done.stderr
+        assert imported.counts()["customers"] == 2
+
+    def test_without_tables(self, example, folder):
+        done = example.run("import_northwind", folder, expect=1)
+
+        assert "Run: python manage.py migrate --database=default" in done.stderr
+
+    def test_another_database(self, migrated, folder, tmp_path):
+        (tmp_path / "two_databases.py").write_text(
+            "from example_project.settings import *\n"
+            f"DATABASES['other'] = sqlite({str(tmp_path / 'other.sqlite3')!r})\n"
+            "HILO = {'NODE_TAG': {'default': 'A', 'other': 'B'}}\n"
+        )
+        migrated.environment["DJANGO_SETTINGS_MODULE"] = "two_databases"
+        migrated.environment["PYTHONPATH"] = str(tmp_path)
+        migrated.run("migrate", "-v0", "--database=other")
+
+        printed = migrated.run("import_northwind", folder, "--database=other").stdout
+
+        assert table_of(printed)["Orders"][-2:] == ["orders/1-B", "orders/2-B"]
+        assert not any(migrated.counts().values())
+        migrated.database = tmp_path / "other.sqlite3"
+        assert migrated.counts()["lines"] == 3
+
+    def test_an_unknown_database(self, migrated, folder):
+        done = migrated.run("import_northwind", folder, "--database=no", expect=2)
+
+        assert "--database" in done.stderr
+        assert "'no'" in done.stderr
+
+
+class TestMigrations:
+    def test_lines_from_before_they_were_anchored_keep_their_ids(self, filled):
+        filled.run("migrate", "-v0", "shop", "0001")
+        filled.sql("UPDATE shop_orderline SET id = 'OrderLines/1-A' WHERE quantity = 5")
+
+        filled.run("migrate", "-v0")
+        printed = filled.python(
+            "from django.test import Client\n"
+            "from example_project.shop.models import *\n"
+            "line = OrderLine.objects.get(id='OrderLines/1-A')\n"
+            "line.quantity = 6\n"
+            "line.save()\n"
+            "new = OrderLine(order=line.order, product=Product.objects.last(),\n"
+            "    unit_price=1, quantity=1)\n"
+            "new.save()\n"
+            "print(*sorted(line.order.lines.values_list('pk', 'quantity')))\n"
+            "page = Client(headers={'host': '127.0.0.1'}).get(\n"
+            "    line.order.get_absolute_url())\n"
+            "print(page.status_code, 'OrderLines/1-A<' in page.content.decode())\n"
+        )
+
+        assert printed.splitlines() == [
+            "('OrderLines/1-A', 6) ('OrderLines/4-A$orders/2-A', 1)",
+            "200 True",
+        ]
+
+
+class TestDemo:
+    def test_the_pages_it_requests(self, made_up):
+        visits = re.findall(
+            r"^(GET|POST) +http://127\.0\.0\.1:\d+(\S+)  (\d+)  (\d+) bytes  (.*)$",
+            made_up.printed,
+            re.MULTILINE,
+        )
+        paths = [path for _, path, *_ in visits]
+
+        assert {status for _, _, status, *_ in visits} == {"200"}
+        assert paths[:6] == [
+            "/",
+            "/static/shop/shop.css",
+            "/customers/",
+            "/products/",
+            "/orders/",
+            "/orders/?page=2",
+        ]
+        assert re.fullmatch(r"/order/orders/\d+-A/", paths[6])
+        assert re.fullmatch(r"/invoice/invoices/\d+-A\$orders/\d+-A/", paths[7])
+        for name in ("customer", "product", "order", "orderline", "invoice"):
+            admin = [p for p in paths if p.startswith(f"/admin/shop/{name}/")]
+            assert admin[0] == f"/admin/shop/{name}/"
+            assert [path.rsplit("/", 2)[1] for path in admin[1:]] == [
+                "change",
+                "history",
+            ]
+            assert "_2F" in admin[1]
+        assert any(re.search(r"invoices_2F\d+-A_24orders_2F", path) for path in paths)
+        titles = {path: title for _, path, _, _, title in visits}
+        assert titles["/admin/"].startswith("Site administration")
+        assert titles["/orders/?page=2"].startswith("Orders, page 2")
+        assert titles["/api/docs/"] == "django-hilo's shop"
+        assert "/api/hilo/documents/" in paths
+        assert any(re.fullmatch(r"/api/orders/orders/\d+-A/lines/", p) for p in paths)
+        texts = {"/static/shop/shop.css", "/readme/", "/api/schema/"}
+        assert {path for path in paths if not titles[path]} == texts
+        assert f"{len(visits)} pages, each answered with 200." in made_up.printed
+
+    def test_what_it_makes(self, made_up):
+        counts = made_up.counts()
+
+        assert counts["customers"] == 20
+        assert counts["products"] == 30
+        assert counts["orders"] == 200
+        assert 200 <= counts["lines"] <= 1000
+        assert 50 <= counts["invoices"] <= 200
+        table = table_of(made_up.printed)
+        assert table["Orders"][-2:] == ["orders/1-A", "orders/200-A"]
+        assert re.fullmatch(r"invoices/1-A\$orders/\d+-A", table["Invoices"][-2])
+        assert table["Total"][2] == "5", "reservations"
+        for table in ("shop_orderline", "shop_invoice"):
+            wrong = made_up.sql(
+                f"SELECT id FROM {table} WHERE id NOT LIKE '%$' || order_id"
+            )
+            assert wrong == []
+
+    def test_twice_on_one_file(self, made_up):
+        password = made_up.sql("SELECT username, password FROM auth_user")
+
+        made_up.run("demo")
+
+        assert made_up.counts()["orders"] == 400
+        again = made_up.sql("SELECT username, password FROM auth_user")
+        assert (
+            [name for name, _ in password] == [name for name, _ in again] == ["admin"]
+        )
+        assert password != again
+
+    def test_importing_after_the_demo(self, made_up, folder):
+        made_up.run("import_northwind", folder)
+
+        assert made_up.counts()["customers"] == 22
+
+    def test_a_page_that_fails_is_told(self, migrated):
+        migrated.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
+
+        done = migrated.run("demo", expect=1)
+
+        assert re.search(r"/admin/  500  .*WRONG", done.stdout)
+        assert "pages did not answer as they should" in done.stderr
+
+    def test_a_login_page_is_not_the_page_that_was_asked_for(self, imported):
+        printed = imported.python(
+            "from example_project.shop.server import LocalServer\n"
+            "from example_project.shop.visits import visit_all\n"
+            "with LocalServer(log=False).in_background() as url:\n"
+            "    for visit, right in visit_all(url, 'admin', 'wrong'):\n"
+            "        if not right: print(visit.method, visit.path, visit.status)\n"
+        )
+
+        assert "GET /admin/login/ 200" in printed
+        assert "GET /api/orders/ 403" in printed
+        assert "GET /orders/" not in printed
+
+    def test_no_password_is_shown_where_nobody_can_use_it(self, made_up):
+        assert made_up.printed
+        assert "assword" not in made_up.printed
+
+    def test_quiet(self, example):
+        assert example.run("demo", "-v0").stdout == ""
+        assert example.counts()["orders"] == 200
+
+
+class TestDemoWithNorthwind:
+    def test_invoices_are_made_of_what_was_shipped(self, filled):
+        (invoice,) = filled.sql("SELECT id, total FROM shop_invoice")
+        assert invoice[0] == "invoices/1-A$orders/1-A"
+        assert Decimal(str(invoice[1])) == Decimal("283.68")  # 168 + 83.30 + 32.38
+        assert table_of(filled.printed)["Total"][0] == "10"
+
+    def test_twice(self, filled, folder):
+        before = filled.counts()
+        assert before["invoices"] == 1
+
+        printed = filled.run("demo", folder).stdout
+
+        assert "6 rows of" in printed
+        assert filled.counts() == before
+        assert table_of(printed)["Order lines"][0] == "3"
+
+    def test_after_an_import_the_invoices_are_added(self, imported, folder):
+        assert imported.counts()["invoices"] == 0
+
+        imported.run("demo", folder)
+
+        assert imported.counts()["invoices"] == 1
+
+    def test_wrong_files(self, example, folder):
+        edit(folder, "orders.csv", "BLONP", "XXXXX")
+
+        done = example.run("demo", folder, expect=1)
+
+        assert "orders.csv, line 3: customer 'XXXXX'" in done.stderr
+        assert not any(example.counts().values())
+
+
+class TestTerminal:
+    """The demo where a user sits at a terminal: it serves until Ctrl-C."""
+
+    def test_it_serves_until_interrupted(self, example, folder):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "manage.py", "demo", str(folder)],
+            cwd=PROJECT,
+            env={**example.environment, "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            # A runner in the background may have it ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        os.close(theirs)
+        try:
+            printed = _read_until(ours, "Ctrl-C ends it.")
+            url = re.search(r"http://127\.0\.0\.1:\d+/", printed)
+            password = re.search(r"Password: +(\S{16})\r", printed)
+            assert url and password and re.search(r"User: +admin\r", printed)
+            page = build_opener(ProxyHandler({})).open(url[0], timeout=PATIENCE)
+            with page:
+                assert b"Counters" in page.read()
+            assert "10/10" in printed, "the end of the progress bar"
+            process.send_signal(signal.SIGINT)
+            _read_until(ours, "The server has ended.")
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+
+        checked = example.python(
+            "from django.contrib.auth import authenticate\n"
+            f"user = authenticate(username='admin', password={password[1]!r})\n"
+            "print(user.is_superuser)"
+        )
+        assert checked.strip() == "True"
+
+
+class TestPages:
+    def test_nothing_is_loaded_from_elsewhere_or_written_into_the_page(self, filled):
+        filled.sql("UPDATE shop_product SET name = '<script>alert(1)</script>'")
+        filled.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
+
+        html = filled.python(
+            "from django.test import Client\n"
+            "from example_project.shop.visits import shop_pages\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "for path in shop_pages():\n"
+            "    if 'static' not in path: print(client.get(path).content.decode())"
+        )
+
+        assert html.count("<!doctype html>") == 7
+        assert "&lt;script&gt;alert(1)" in html and "&lt;b&gt;bold" in html
+        for unsafe in ("<script", "<style", " style=", "<b>", " on", "http:", "https:"):
+            found = [m for m in re.findall(r"<[^>]*>", html) if unsafe in m]
+            assert found == [], unsafe
+
+    def test_the_front_page_tells_what_the_counters_do(self, filled):
+        filled.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41)")
+
+        printed = filled.python(
+            "import re\n"
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from django.utils.html import strip_tags\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "html = client.get('/').content.decode()\n"
+            "for row in re.findall('<tr>.*?</tr>', html, re.DOTALL):\n"
+            "    print(' '.join(strip_tags(re.sub('</t[dh]>', '|', row)).split()))\n"
+            "print('hilodocument' in html)\n"
+            "client.force_login(User.objects.get())\n"
+            "html = client.get('/').content.decode()\n"
+            'for link in re.findall(\'href="([^"]*)"\', html):\n'
+            "    if link[0] == '/': print(client.get(link).status_code, link)\n"
+        )
+
+        lines = printed.splitlines()
+        orders = next(line for line in lines if line.startswith("orders|"))
+        assert re.fullmatch(
+            r"orders\| ?A\| ?order\| ?2\| ?1 to 2\| ?(now|.* ago)\| ?orders/3-A\|.*",
+            orders,
+        )
+        assert any(re.match(r"receipts\| ?41\|", line) for line in lines)
+        assert "False" in lines, "counters have no links where nobody is logged in"
+        links = lines[lines.index("False") + 1 :]
+        assert "200 /admin/django_hilo/hilodocument/orders_2FA/change/" in links
+        assert {"200 /api/docs/", "200 /api/schema/", "200 /readme/"} < set(links)
+        assert [link for link in links if not link.startswith("200")] in (
+            [],
+            ["404 /static/shop/shop.css"],
+        )
+
+    def test_an_order_and_its_invoice_show_the_same_bucket(self, filled):
+        printed = filled.python(
+            "import re\n"
+            "from django.test import Client\n"
+            "from example_project.shop.models import Invoice\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "invoice = Invoice.objects.get()\n"
+            "for shown in (invoice.order, invoice):\n"
+            "    html = client.get(shown.get_absolute_url()).content.decode()\n"
+            "    print(re.search('<dt>Bucket</dt><dd>([0-9]+)', html)[1])\n"
+        )
+
+        assert printed.split() == [str(bucket_of("orders/1-A"))] * 2
+
+    def test_lists_are_in_order_and_cost_few_queries(self, made_up):
+        printed = made_up.python(
+            "from django.db import connection\n"
+            "from django.test import Client\n"
+            "from django.test.utils import CaptureQueriesContext\n"
+            "from django.test.utils import setup_test_environment\n"
+            "setup_test_environment()\n"
+            "client = Client()\n"
+            "for path in ['/customers/', '/products/', '/orders/']:\n"
+            "    with CaptureQueriesContext(connection) as queries:\n"
+            "        rows = list(client.get(path).context['page'])\n"
+            "    keys = [getattr(r, 'number', None) or r.code for r in rows]\n"
+            "    print(len(queries), keys == sorted(keys), len(keys))"
+        )
+
+        assert printed.splitlines() == ["2 True 20", "2 True 25", "2 True 25"]
+
+    @pytest.mark.parametrize("pk", ["nonsense", "orders/9-A", "orders/1-A%00", "a$"])
+    def test_ids_that_no_row_has(self, migrated, pk):
+        printed = migrated.python(
+            "from django.test import Client\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            f"print(client.get('/order/{pk}/').status_code)\n"
+            f"print(client.get('/invoice/{pk}/').status_code)"
+        )
+
+        assert printed.split() == ["404", "404"]
+
+
+class TestAdmin:
+    def test_an_order_with_lines_is_added_with_two_ids(self, filled):
+        printed = filled.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from example_project.shop.models import Customer, Order, Product\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "client.force_login(User.objects.get())\n"
+            "client.get('/admin/shop/order/add/')\n"
+            "answer = client.post('/admin/shop/order/add/', {\n"
+            "    'number': 5, 'customer': Customer.objects.first().pk,\n"
+            "    'ordered_on': '2026-01-01', 'freight': '1',\n"
+            "    'lines-TOTAL_FORMS': 1, 'lines-INITIAL_FORMS': 0,\n"
+            "    'lines-0-product': Product.objects.first().pk,\n"
+            "    'lines-0-unit_price': '2', 'lines-0-quantity': 3,\n"
+            "    'lines-0-discount': '0'})\n"
+            "order = Order.objects.get(number=5)\n"
+            "print(answer.status_code, order.pk, order.lines.get().pk)"
+        )
+
+        assert printed.split() == [
+            "302",
+            "orders/3-A",
+            "OrderLines/4-A$orders/3-A",
+        ]
+
+    @pytest.mark.parametrize("name", ["customer", "order", "orderline", "invoice"])
+    def test_lists_are_in_order_of_numbers(self, made_up, name):
+        printed = made_up.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.test import Client\n"
+            "from django.test.utils import setup_test_environment\n"
+            "from django_hilo.identifiers import parse\n"
+            "setup_test_environment()\n"
+            "client = Client()\n"
+            "client.force_login(User.objects.get())\n"
+            f"for query in ['', '?o=1', '?o=5']:\n"
+            f"    page = client.get('/admin/shop/{name}/' + query)\n"
+            "    rows = page.context['cl'].result_list\n"
+            "    keys = [parse(row.pk).number for row in rows]\n"
+            "    print(keys == sorted(keys), keys == sorted(keys, reverse=True))\n"
+        )
+
+        newest_first, first_column, fifth_column = printed.splitlines()
+        assert newest_first == "False True"
+        if name in ("customer", "order"):
+            assert fifth_column == "True False"
+        else:
+            assert first_column == "True False"
+
+    def test_changelists_do_not_query_per_row(self, made_up):
+        printed = made_up.python(
+            "from django.contrib.auth.models import User\n"
+            "from django.db import connection\n"
+            "from django.test import Client\n"
+            "from django.test.utils import CaptureQueriesContext\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "client.force_login(User.objects.get())\n"
+            "for name in ['order', 'orderline', 'invoice']:\n"
+            "    with CaptureQueriesContext(connection) as queries:\n"
+            "        client.get(f'/admin/shop/{name}/')\n"
+            "    print(len(queries))"
+        )
+
+        assert all(int(count) < 10 for count in printed.split())
+
+
+class TestApi:
+    """The shop's objects over REST, and what else the example serves to programs."""
+
+    CLIENT = (
+        "from django.contrib.auth.models import Permission, User\n"
+        "from rest_framework.test import APIClient\n"
+        "from example_project.shop.models import *\n"
+        "client = APIClient(headers={'host': '127.0.0.1'})\n"
+        "admin = User.objects.get()\n"
+    )
+
+    def test_an_order_from_its_birth_to_its_end(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "made = client.post('/api/orders/', {'number': 5, 'id': 'orders/99-A',\n"
+            "    'customer': 'customers/1-A', 'ordered_on': '2026-01-01'})\n"
+            "url = f'/api/orders/{made.json()[\"id\"]}/'\n"
+            "print(made.status_code, url)\n"
+            "print(client.patch(url, {'freight': '2.50'}).json()['freight'])\n"
+            "print(client.get(url + 'lines/').json())\n"
+            "print(client.delete(url).status_code, client.get(url).status_code)\n"
+        )
+
+        assert printed.splitlines() == [
+            "201 /api/orders/orders/3-A/",
+            "2.50",
+            "[]",
+            "204 404",
+        ]
+
+    def test_lines_and_invoices_of_an_order(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "lines = client.get('/api/orders/orders/1-A/lines/').json()\n"
+            "print([(line['id'], line['total']) for line in lines])\n"
+            "url = '/api/invoices/invoices/1-A$orders/1-A/'\n"
+            "print(client.get(url).json()['order'])\n"
+        )
+
+        assert printed.splitlines() == [
+            "[('OrderLines/1-A$orders/1-A', '168.00'), "
+            "('OrderLines/2-A$orders/1-A', '83.30')]",
+            "orders/1-A",
+        ]
+
+    def test_what_others_refer_to_stays(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "answer = client.delete('/api/customers/customers/1-A/')\n"
+            "print(answer.status_code, answer.json()['detail'])\n"
+        )
+
+        assert printed == "409 customers/1-A is in use by orders/1-A.\n"
+        assert filled.counts()["customers"] == 2
+
+    def test_lists_are_ordered_by_number(self, made_up):
+        printed = made_up.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "for query in ['', '?ordering=-id__number', '?search=orders/7-A']:\n"
+            "    rows = client.get('/api/orders/' + query).json()['results']\n"
+            "    print(*[row['id'] for row in rows[:3]])\n"
+        )
+
+        assert printed.splitlines() == [
+            "orders/1-A orders/2-A orders/3-A",
+            "orders/200-A orders/199-A orders/198-A",
+            "orders/7-A",
+        ]
+
+    def test_who_may_read_and_write(self, filled):
+        printed = filled.python(
+            self.CLIENT + "url = '/api/products/products/1-A/'\n"
+            "def ask():\n"
+            "    patched = client.patch(url, {'name': 'Tea'})\n"
+            "    answers = client.get(url), patched, client.delete(url)\n"
+            "    print(*[answer.status_code for answer in answers])\n"
+            "ask()\n"
+            "user = User.objects.create_user('reader')\n"
+            "client.force_login(user)\n"
+            "ask()\n"
+            "change = Permission.objects.get(codename='change_product')\n"
+            "user.user_permissions.add(change)\n"
+            "client.force_login(User.objects.get(username='reader'))\n"
+            "ask()\n"
+        )
+
+        # 401 or 403 of anonymous callers depends on DRF's first authenticator.
+        assert printed.splitlines() == ["403 403 403", "200 403 403", "200 200 403"]
+
+    def test_the_schema_is_valid_and_has_no_warning(self, example):
+        example.run("spectacular", "--validate", "--fail-on-warn")
+
+    def test_the_documentation_loads_nothing_from_elsewhere(self, migrated):
+        html = migrated.python(
+            "from django.test import Client\n"
+            "client = Client(headers={'host': '127.0.0.1'})\n"
+            "print(client.get('/api/docs/').content.decode())"
+        )
+
+        loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
+        assert len(loaded) >= 4
+        assert all(url.startswith(("/", "?")) for url in loaded), loaded
+        assert not re.search(r"<script[^>]*>[^<]", html), "no script in the page"
+
+    def test_ids_for_other_programs(self, filled):
+        printed = filled.python(
+            self.CLIENT + "client.force_login(admin)\n"
+            "url = '/api/hilo/collections/orders/next-id/'\n"
+            "print(client.post(url, {'count': 2}).json()['ids'])\n"
+        )
+
+        assert printed == "['orders/3-A', 'orders/4-A']\n"
+
+    def test_ids_for_clients_of_ravendb(self, filled):
+        printed = filled.python(
+            self.CLIENT + "from example_project.shop.administrator import new_token\n"
+            "path = '/databases/shop/hilo/next?tag=orders&lastBatchSize=0'\n"
+            "path += '&lastRangeAt=&identityPartsSeparator=/&lastMax=0'\n"
+            "print(client.get('/raven' + path).status_code)\n"
+            "answer = client.get(f'/raven/{new_token()}' + path)\n"
+            "print(answer.status_code, answer.json()['Prefix'], answer.json()['Low'])\n"
+        )
+
+        assert printed.splitlines() == ["401", "201 orders/ 3"]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("url", "expected"),
+        [
+            (
+                "postgres://me:p%40ss@db:5433/shop?sslmode=require",
+                "postgresql me p@ss db 5433 shop require",
+            ),
+            ("postgresql://localhost/shop", "postgresql localhost shop"),
+            ("mysql://me:hush@127.0.0.1/shop", "mysql me hush 127.0.0.1 shop utf8mb4"),
+            ("mariadb://me@h:3307/shop", "mysql me h 3307 shop utf8mb4"),
+        ],
+    )
+    def test_urls_of_servers(self, url, expected):
+        from example_project.databases import from_url
+
+        found = from_url(url)
+
+        engine = found["ENGINE"].removeprefix("django.db.backends.")
+        values = [found[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")]
+        texts = [text for text in [engine, *values, *found["OPTIONS"].values()] if text]
+        assert " ".join(texts) == expected
+
+    @pytest.mark.parametrize(
+        "url", ["oracle://me:hush@h/shop", "postgres://h", "x", ""]
+    )
+    def test_other_urls_are_refused_without_showing_them(self, url):
+        from django.core.exceptions import ImproperlyConfigured
+
+        from example_project.databases import from_url
+
+        with pytest.raises(ImproperlyConfigured) as caught:
+            from_url(url)
+
+        assert "hush" not in str(caught.value)
+
+    def test_urls_of_shards(self):
+        from example_project.databases import shards_from_urls
+
+        shards = shards_from_urls("postgres://h/a, mysql://h/b,")
+
+        assert {alias: shard["NAME"] for alias, shard in shards.items()} == {
+            "shard1": "a",
+            "shard2": "b",
+        }
+        assert shards_from_urls("") == {}
+
+    def test_shards_need_counters_on_a_server(self, example):
+        example.environment["EXAMPLE_SHARDS"] = "postgres://h/a,postgres://h/b"
+
+        assert "(django_hilo.E006)" in example.run("check", expect=1).stderr
+
+    def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
+        code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"
+        example.environment.pop("EXAMPLE_SECRET_KEY", None)
+        first, second = example.python_anew(code), example.python_anew(code)
+
+        assert first != second
+        assert first.endswith(" False\n")
+
+    def test_no_migration_is_missing(self, example):
+        example.run("makemigrations", "--check", "--dry-run")
+
+    def test_sqlite_waits_for_writers(self, migrated):
+        assert migrated.sql("PRAGMA journal_mode") == [("wal",)]
+
+
+def _read_until(descriptor: int, text: str) -> str:
+    printed = ""
+    while text not in printed:
+        ready, _, _ = select.select([descriptor], [], [], PATIENCE)
+        assert ready, f"{text!r} did not come: {printed}"
+        try:
+            data = os.read(descriptor, 65536)
+        except OSError:  # the other end is closed
+            data = b""
+        assert data, f"{text!r} did not come: {printed}"
+        printed += data.decode()
+    return printed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_front_page_counts_from_the_floor():
+    reserve("orders", 5)
+    HiLoDocument.objects.update(floor=50)
+    assert [counter.next_id for counter in counters()] == ["orders/51-A"]
+    HiLoDocument.objects.update(max=2**63 - 1)
+    assert [counter.next_id for counter in counters()] == [""]

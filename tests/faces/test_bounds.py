@@ -1,0 +1,109 @@
+"""Nobody gets more than the bounds allow: of numbers, counters or memory."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from django_hilo._allocation import pool
+from django_hilo.identifiers import DocumentId
+from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.ravendb import databases
+
+
+class TestNumbersThatPythonDoesNotPrint:
+    def test_are_refused_with_the_bound(self):
+        with pytest.raises(ValueError, match=r"16610 bits must be from 1 to 9223372"):
+            str(DocumentId("orders", "", 10**5000))
+
+
+@pytest.fixture
+def api(settings):
+    settings.HILO = {
+        **settings.HILO,
+        "RAVENDB_DATABASES": {"shop": "default"},
+        "RAVENDB_TOKENS": [sha256(b"tok").hexdigest()],
+    }
+    client = APIClient()
+    client.force_authenticate(User.objects.create_superuser("boss"))
+    return client
+
+
+NEXT = "/raven/tok/databases/shop/hilo/next"
+BACK = "/raven/tok/databases/shop/hilo/return"
+# 1e400 is more than a float holds; the rest is no number to those who read it exactly.
+COUNTS = ["1e400", "-1e400", "1e3", "NaN", "true", str(10**30), "9" * 5000, "1.0"]
+COUNTS += ['"\uff11\uff12"', '"12"', "[1]", "{}", "null", "-0.5", "10001"]
+
+
+@pytest.mark.django_db
+class TestCounts:
+    @pytest.mark.parametrize("count", COUNTS)
+    def test_over_rest(self, api, count):
+        for path, name in (("next-id", "count"), ("ranges", "size")):
+            url = f"/hilo/collections/orders/{path}/"
+            body = f'{{"{name}": {count}}}'
+            answer = api.generic("POST", url, body.encode(), "application/json")
+            assert answer.status_code == 400
+            assert len(answer.content) < 500
+        assert not HiLoDocument.objects.exists()
+
+    @pytest.mark.parametrize("size", ["1e400", "true", "\uff11\uff12", str(10**30)])
+    def test_over_ravendbs_protocol(self, api, size):
+        answer = api.get(NEXT, {"tag": "orders", "lastBatchSize": size})
+        assert answer.status_code == 400
+        assert not HiLoDocument.objects.exists()
+
+    def test_the_largest_that_a_client_may_claim(self, api, settings):
+        settings.HILO = {**settings.HILO, "MAX_CAPACITY": 1000}
+        asked = {"tag": "orders", "lastBatchSize": 2**63 - 1, "lastMax": 2**63 - 1}
+        answer = api.get(NEXT, asked).json()
+        assert answer["High"] - answer["Low"] == 999
+        assert answer["Low"] == 1_000_000_001, "MAX_FLOOR_JUMP"
+
+
+@pytest.mark.django_db
+class TestCollections:
+    def test_unknown_ones_leave_nothing(self, api):
+        held = len(pool.current().counters())
+        for number in range(200):
+            for path, body in [
+                ("collections/c{}/next-id/", {}),
+                ("collections/c{}/ranges/", {"size": 1}),
+                (
+                    "collections/c{}/ranges/return/",
+                    {"high": 9, "last": 8, "ticket": "a"},
+                ),
+                ("gapless/c{}/next/", {}),
+            ]:
+                url = "/hilo/" + path.format(number)
+                assert api.post(url, body, format="json").status_code == 404
+            back = f"{BACK}?tag=c{number}&end=9&last=8"
+            assert api.put(back).status_code == 204
+        assert not HiLoDocument.objects.exists()
+        assert not GaplessCounter.objects.exists()
+        assert len(pool.current().counters()) == held
+
+    def test_this_process_remembers_none_that_it_lends_from(self, api):
+        """Each tag of RavenDB's clients makes a row, as in RavenDB."""
+        held = len(pool.current().counters())
+        for number in range(50):
+            assert api.get(NEXT, {"tag": f"c{number}"}).status_code == 201
+            url = f"/hilo/collections/c{number}/ranges/"
+            assert api.post(url, {"size": 1}, format="json").status_code == 201
+        assert HiLoDocument.objects.count() == 50
+        assert len(pool.current().counters()) == held
+
+    def test_new_tags_end_somewhere(self, api, monkeypatch):
+        monkeypatch.setattr(databases, "MOST_COUNTERS", 3)
+        for number in range(3):
+            assert api.get(NEXT, {"tag": f"c{number}"}).status_code == 201
+        answer = api.get(NEXT, {"tag": "c3"})
+        assert answer.status_code == 400
+        assert "'c3' has no counter" in answer.json()["Message"]
+        assert "add it in the admin" in answer.json()["Message"]
+        for known in ("C0", "orders", "orderlines"):
+            assert api.get(NEXT, {"tag": known}).status_code == 201

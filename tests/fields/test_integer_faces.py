@@ -1,0 +1,215 @@
+"""HiLoBigAutoField in forms, the admin, DRF, REST and the commands."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.forms import modelform_factory
+from django.test import Client
+from rest_framework import serializers
+
+from django_hilo.counters import read_max
+from django_hilo.generator import next_number
+from django_hilo.models import HiLoDocument
+from tests.apps.numbers.models import Item, Part
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgres = pytest.mark.skipif(CHOSEN != "postgres", reason="It has sequences.")
+elsewhere = pytest.mark.skipif(CHOSEN == "postgres", reason="It has sequences.")
+
+RANGES = "/hilo/collections/numbers_item/ranges/"
+NEXT = "/hilo/collections/numbers_item/next-id/"
+
+
+@pytest.fixture
+def client() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+def post(client: Client, url: str, data: dict[str, object]):
+    return client.post(url, data, content_type="application/json")
+
+
+class TestForms:
+    def test_no_form_asks_for_it_or_burns_one(self):
+        before = Item.objects.create().pk
+        form_class = modelform_factory(Item, fields="__all__")
+        assert list(form_class.base_fields) == ["name"]
+        form_class()
+        form_class({"name": "x" * 51}).is_valid()
+        Item(name="x").full_clean()
+        assert form_class({"name": "y"}).save().pk == before + 1
+
+
+class TestAdmin:
+    @pytest.fixture(autouse=True)
+    def registered(self, settings):
+        class Parts(admin.TabularInline):
+            model = Part
+            extra = 2
+
+        class ItemAdmin(admin.ModelAdmin):
+            inlines = [Parts]
+
+        admin.site.register(Item, ItemAdmin)
+        from importlib import reload
+
+        from django.urls import clear_url_caches
+
+        import tests.urls
+
+        reload(tests.urls)
+        clear_url_caches()
+        yield
+        admin.site.unregister(Item)
+        reload(tests.urls)
+        clear_url_caches()
+
+    def inline(self, *names: str) -> dict[str, object]:
+        data: dict[str, object] = {
+            "parts-TOTAL_FORMS": len(names),
+            "parts-INITIAL_FORMS": 0,
+        }
+        for place, name in enumerate(names):
+            data[f"parts-{place}-name"] = name
+        return data
+
+    def test_pages(self, client):
+        before = Item.objects.create().pk
+        add = "/admin/numbers/item/add/"
+        assert client.get(add).status_code == 200
+        invalid = client.post(add, {"name": "x" * 51, **self.inline("p")})
+        assert invalid.status_code == 200
+        valid = client.post(add, {"name": "new", **self.inline("p", "q")})
+        assert valid.status_code == 302
+        item = Item.objects.get(name="new")
+        assert item.pk == before + 1  # nothing was burnt
+        assert item.parts.count() == 2
+        change = f"/admin/numbers/item/{item.pk}/change/"
+        assert client.get(change).status_code == 200
+        assert client.get("/admin/numbers/item/?q=").status_code == 200
+        assert client.get(f"/admin/numbers/item/{item.pk}/history/").status_code == 200
+        deleted = client.post(f"/admin/numbers/item/{item.pk}/delete/", {"post": "yes"})
+        assert deleted.status_code == 302
+        assert not Part.objects.exists()
+
+    @elsewhere
+    def test_its_counter(self, client):
+        Item.objects.create()
+        document = HiLoDocument.objects.get(collection="numbers_item")
+        listed = client.get("/admin/django_hilo/hilodocument/")
+        assert "numbers_item" in listed.content.decode()
+        url = (
+            f"/admin/django_hilo/hilodocument/{admin.utils.quote(document.pk)}/change/"
+        )
+        assert client.get(url).status_code == 200
+        done = client.post(
+            "/admin/django_hilo/hilodocument/",
+            {"action": "reserve_block", "size": 50, "_selected_action": document.pk},
+            follow=True,
+        )
+        low, high = document.max + 1, document.max + 50
+        assert f"ids {low} to {high}" in done.content.decode()
+        made = {Item.objects.create().pk for _ in range(60)}
+        assert not made & set(range(low, high + 1))
+        if CHOSEN == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO numbers_item (name) VALUES ('')")
+            assert Item.objects.latest("pk").pk > high
+
+
+class TestDRF:
+    def test_a_serializer_shows_it_and_takes_none(self):
+        class ItemSerializer(serializers.ModelSerializer):
+            class Meta:
+                model = Item
+                fields = ["id", "name"]
+
+        field = ItemSerializer().fields["id"]
+        assert isinstance(field, serializers.IntegerField)
+        assert field.read_only
+        serializer = ItemSerializer(data={"id": 77, "name": "a"})
+        assert serializer.is_valid()
+        item = serializer.save()
+        assert ItemSerializer(item).data == {"id": item.pk, "name": "a"}
+        assert item.pk != 77
+
+
+class TestREST:
+    def test_next_ids(self, client):
+        first = Item.objects.create().pk
+        answer = post(client, NEXT, {"count": 2})
+        assert answer.status_code == 201
+        assert answer.json() == {
+            "collection": "numbers_item",
+            "numbers": [first + 1, first + 2],
+            "ids": [first + 1, first + 2],
+        }
+
+    @on_postgres
+    def test_no_ranges_of_a_sequence(self, client):
+        answer = post(client, RANGES, {"size": 10})
+        assert answer.status_code == 409
+        assert "next-id" in answer.content.decode()
+
+    @elsewhere
+    @pytest.mark.parametrize("above", [0, 5])
+    def test_lent_ranges_start_over_the_rows(self, client, new_process, above):
+        high = Item.objects.create().pk + 500
+        with connection.cursor() as cursor:
+            sql = "INSERT INTO numbers_item (id, name) VALUES (%s, '')"
+            cursor.execute(sql, [high])
+        new_process()
+        if above:
+            Item.objects.create(pk=above)
+        answer = post(client, RANGES, {"size": 10})
+        assert answer.status_code == 201
+        lent = answer.json()
+        assert (lent["low"], lent["high"]) == (high + 1, high + 10)
+        made = {Item.objects.create().pk for _ in range(40)}
+        assert not made & set(range(lent["low"], lent["high"] + 1))
+        given = {"high": lent["high"], "last": lent["low"], "ticket": lent["ticket"]}
+        returned = post(client, f"{RANGES}return/", given)
+        assert returned.status_code == 409  # others have drawn since
+
+    @elsewhere
+    def test_a_lent_range_goes_back(self, client, new_process):
+        lent = post(client, RANGES, {"size": 10}).json()
+        given = {"high": lent["high"], "last": lent["low"], "ticket": lent["ticket"]}
+        answer = post(client, f"{RANGES}return/", given)
+        assert answer.json() == {"returned": True, "max": lent["low"]}
+        Item.objects.create(pk=lent["low"])
+        assert Item.objects.create().pk == lent["low"] + 1
+
+
+class TestCommands:
+    def run(self, command: str, *arguments: str) -> str:
+        out = StringIO()
+        call_command(command, *arguments, stdout=out)
+        return out.getvalue()
+
+    def test_hilo_show(self):
+        Item.objects.create()
+        assert "numbers_item" in self.run("hilo_show", "--database=default")
+
+    def test_hilo_raise_max(self, new_process):
+        high = Item.objects.create().pk + 5000
+        with connection.cursor() as cursor:
+            sql = "INSERT INTO numbers_item (id, name) VALUES (%s, '')"
+            cursor.execute(sql, [high])
+        text = self.run("hilo_raise_max", "numbers_item", "--dry-run")
+        assert f"to {high}." in text
+        assert f"to {high}." in self.run("hilo_raise_max", "numbers_item")
+        if CHOSEN != "postgres":
+            assert read_max("numbers_item", node_tag="") == high
+        assert f"the highest id has {high}" in self.run("hilo_raise_max")
+        # Also a process that goes on draws over it, range by range.
+        assert max(next_number(Item) for _ in range(40)) > high

@@ -1,0 +1,118 @@
+"""HiLoBigAutoField in transactions, threads and forks, and inside a TestCase."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, connections, transaction
+
+from tests.apps.numbers.models import Crate, Item, Tag
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.servers
+
+transactional = pytest.mark.django_db(transaction=True)
+GIVES_AGAIN = CHOSEN == "sqlite"  # numbers that only a rolled-back transaction saw
+
+
+@transactional
+class TestTransactions:
+    def test_a_rolled_back_savepoint(self):
+        with transaction.atomic():
+            kept = Item.objects.create().pk
+            with pytest.raises(ZeroDivisionError), transaction.atomic():
+                lost = [Item.objects.create().pk for _ in range(50)]
+                raise ZeroDivisionError
+            after = [Item.objects.create().pk for _ in range(50)]
+        more = [Item.objects.create().pk for _ in range(50)]
+        assert len({kept, *after, *more}) == Item.objects.count() == 101
+        assert bool(set(lost) & {*after, *more}) == GIVES_AGAIN
+
+    @pytest.mark.parametrize("first_inside", [False, True])
+    def test_a_rolled_back_transaction_leaves_others_alone(self, first_inside):
+        if not first_inside:
+            Item.objects.create()
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Item.objects.bulk_create([Item() for _ in range(100)])
+            Tag.objects.bulk_create([Tag() for _ in range(100)])
+            raise ZeroDivisionError
+        with connection.cursor() as cursor:
+            if CHOSEN != "mariadb":
+                cursor.execute("INSERT INTO numbers_item (name) VALUES ('x')")
+        made = [Item.objects.create().pk for _ in range(150)]
+        tags = [Tag.objects.create().pk for _ in range(150)]
+        assert len(set(made)) == len(set(tags)) == 150
+
+    def test_an_explicit_key_that_rolled_back(self):
+        low = Item.objects.create().pk
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Item.objects.create(pk=low + 900)
+            raise ZeroDivisionError
+        assert Item.objects.create().pk > low
+        Item.objects.create(pk=low + 900)
+        assert low + 900 not in [Item.objects.create().pk for _ in range(80)]
+
+
+@transactional
+def test_threads():
+    Item.objects.create()
+    count, together = 8, threading.Barrier(8)
+
+    def create(n: int) -> list[int]:
+        together.wait()
+        try:
+            made = [Item.objects.create(name=str(n)).pk for _ in range(25)]
+            rows = Item.objects.bulk_create([Item(name=str(n)) for _ in range(25)])
+            return made + [row.pk for row in rows]
+        finally:
+            connections.close_all()
+
+    if CHOSEN == "sqlite":
+        count, together = 2, threading.Barrier(2)  # it has one writer at a time
+    with ThreadPoolExecutor(count) as threads:
+        made = [pk for keys in threads.map(create, range(count)) for pk in keys]
+    assert len(set(made)) == len(made) == 50 * count
+    owners = list(Item.objects.order_by("pk").values_list("name", flat=True))[1:]
+    assert len(set(owners)) == count
+
+
+@transactional
+def test_a_fork_starts_with_nothing():
+    first = Item.objects.create().pk
+    connections.close_all()
+    child = os.fork()
+    if not child:
+        try:
+            made = {Item.objects.create(name="child").pk for _ in range(20)}
+            os._exit(0 if len(made) == 20 else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    mine = {Item.objects.create(name="parent").pk for _ in range(20)}
+    assert first + 1 in mine  # the parent goes on in its range
+    assert Item.objects.count() == 41
+
+
+@pytest.mark.django_db
+class TestInsideATestCase:
+    """Each test rolls back; none sees a number of another's twice."""
+
+    @pytest.mark.parametrize("turn", range(3))
+    def test_every_turn_starts_sound(self, turn):
+        crates = Crate.objects.bulk_create([Crate() for _ in range(40)])
+        more = [Crate.objects.create().pk for _ in range(40)]
+        with transaction.atomic():
+            Crate.objects.create()
+        assert len({*(crate.pk for crate in crates), *more}) == 80
+        assert Crate.objects.count() == 81
+
+    def test_rows_of_the_test_that_the_counter_does_not_know(self):
+        with connection.cursor() as cursor:
+            sql = "INSERT INTO numbers_crate (id, label) VALUES (%s, '')"
+            cursor.execute("SELECT COALESCE(MAX(id), 0) + 500 FROM numbers_crate")
+            high = cursor.fetchone()[0]
+            cursor.execute(sql, [high])
+        assert Crate.objects.create().pk > high

@@ -1,0 +1,94 @@
+"""Rows with the separator that settings had before; see docs/how-to/run-books.md."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.core.management import call_command
+from django.urls import reverse
+
+from django_hilo.converters import HiLoConverter, converter_for
+from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.generator import next_id
+from django_hilo.identifiers import ID_PATTERN, parse
+from django_hilo.models import HiLoDocument
+from django_hilo.sharding import bucket_of
+from tests.apps.records.models import Claim, Invoice, Letter, Order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OLD = "orders/9-A"
+
+
+@pytest.fixture
+def changed(settings, new_process):
+    """Rows of before, and a process that starts with another separator."""
+    Order.objects.bulk_create([Order(id="orders/1-A"), Order(id=OLD)])
+    settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
+    new_process()
+
+
+@pytest.mark.usefixtures("changed")
+class TestLivingWithBoth:
+    def test_the_numbers_go_on(self):
+        assert next_id(Order) == "orders:10-A"
+
+    def test_lookups_and_order_by_number(self):
+        for _ in range(2):
+            Order.objects.create()
+        ids = ["orders/1-A", OLD, "orders:10-A", "orders:11-A"]
+        assert [each.pk for each in Order.objects.order_by("id__number")] == ids
+        rows = Order.objects.filter(id__collection="orders", id__node_tag="A")
+        assert rows.count() == 4
+        assert Order.objects.get(id__number=9).pk == OLD
+
+    def test_anchors(self):
+        old = Order.objects.get(pk=OLD)
+        invoice = Invoice.objects.create(order=old)
+        assert invoice.pk == "invoices:1-A$orders/9-A"
+        assert Invoice.objects.anchored_to(old).get() == invoice
+        assert Invoice.objects.get(id__anchor=OLD) == invoice
+        assert bucket_of(invoice.pk) == bucket_of(OLD)
+
+    def test_raise_max_counts_them(self, new_process):
+        HiLoDocument.objects.all().delete()
+        new_process()
+        out = StringIO()
+        call_command("hilo_raise_max", "orders", stdout=out)
+        assert "was raised: 0 to 9." in out.getvalue()
+        assert Order.objects.create().pk == "orders:10-A"
+
+    def test_floors(self, new_process):
+        Order.objects.create(id="orders/500-A")
+        new_process()
+        assert Order.objects.create().pk == "orders:501-A"
+
+    def test_the_admin(self, admin_client):
+        url = reverse("admin:records_order_change", args=[quote(OLD)])
+        assert admin_client.get(url).context["original"].pk == OLD
+
+    def test_routes(self):
+        for text in (OLD, "orders:10-A"):
+            assert re.fullmatch(ID_PATTERN, text)
+            assert HiLoConverter().to_url(text) == text
+            assert str(parse(text)) == text
+
+    def test_a_route_of_one_field_takes_the_new_ones_only(self):
+        converter = converter_for(Order)()
+        assert converter.to_url("orders:10-A") == "orders:10-A"
+        with pytest.raises(InvalidDocumentId):
+            converter.to_url(OLD)
+        assert not re.fullmatch(converter.regex, OLD)
+
+    def test_requests_for_ids(self):
+        """The old one is a text like any other, and is stored as it is."""
+        assert Claim.objects.create(id="claims/").pk == "claims/"
+        assert Claim.objects.create(id="claims:").pk == "claims:" + "1".zfill(19) + "-A"
+        assert Claim.objects.create(id="claims|").pk == "claims:1"
+
+    def test_gapless_numbers_go_on(self):
+        Letter.objects.create(id="letters/7")
+        assert Letter.objects.create().pk == "letters:8"

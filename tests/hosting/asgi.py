@@ -1,8 +1,0 @@
-from __future__ import annotations
-
-import os
-
-from django.core.asgi import get_asgi_application
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.hosting.settings")
-application = get_asgi_application()

@@ -1,0 +1,213 @@
+"""Every page and action of the counters' admin, as an operator uses them."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from django_hilo.counters import reserve
+from django_hilo.generator import next_ids
+from django_hilo.models import HiLoDocument
+from example_project.shop.factories import made_up_graph
+from example_project.shop.loading import load
+from example_project.shop.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+LIST = "/admin/django_hilo/hilodocument/"
+
+
+@pytest.fixture
+def shop(superuser):
+    """A shop whose counters are at work on both databases."""
+    load(made_up_graph(), "default", lambda name, count: None)
+    next_ids(Order, 40, using="other")
+    reserve("tickets", 500)
+
+
+def counter(key: str = "orders/A", using: str = "default") -> HiLoDocument:
+    return HiLoDocument.objects.using(using).get(pk=key)
+
+
+def row_of(page: Page, collection: str):
+    return page.locator("#result_list tbody tr").filter(
+        has=page.get_by_role("link", name=collection, exact=True)
+    )
+
+
+def change(page: Page, number: int) -> None:
+    page.locator("input[name=max]").fill(str(number))
+    page.get_by_role("button", name="Save", exact=True).click()
+
+
+def run_action(page: Page, action: str, *collections: str) -> None:
+    for collection in collections:
+        row_of(page, collection).locator(".action-select").check()
+    page.locator("select[name=action]").select_option(action)
+    page.locator(".actions button[type=submit]").click()
+
+
+def test_the_list_tells_how_the_counters_stand(shop, open_as, superuser, picture):
+    page = open_as(superuser, LIST)
+    orders = row_of(page, "orders")
+    expect(orders).to_contain_text("shop.Order")
+    expect(orders).to_contain_text("1 to 200")
+    expect(row_of(page, "tickets")).to_contain_text("no model")
+    expect(page.locator("#result_list tbody tr")).to_have_count(6)
+    picture(page, "counters")
+    page.locator("#searchbar").fill("tick")
+    page.locator("#searchbar").press("Enter")
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
+    picture(open_as(superuser, LIST, scheme="dark"), "counters-dark")
+
+
+def test_the_other_database_is_a_click_away(shop, open_as, superuser):
+    page = open_as(superuser, LIST)
+    page.locator("#changelist-filter").get_by_role("link", name="other").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="orders", exact=True).click()
+    expect(page.locator("#content")).to_contain_text("other")
+    change(page, 5000)
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
+    # Back in the list of the same database.
+    assert "database=other" in page.url
+    assert counter("orders/B", "other").max == 5000
+    assert counter().max == 200
+
+
+def test_max_is_raised(shop, open_as, superuser, picture):
+    page = open_as(superuser, LIST)
+    page.get_by_role("link", name="orders", exact=True).click()
+    expect(page.locator("#content")).to_contain_text("orders/201-A to orders/232-A")
+    page.get_by_role("link", name="Look it up").click()
+    expect(page.locator(".field-highest, .field-highest_on_demand")).to_contain_text(
+        "orders/200-A"
+    )
+    page.locator("input[name=max]").fill("1000")
+    expect(page.locator("output")).to_have_text(
+        "Numbers 201 to 1000 will never be given: a gap of 800."
+    )
+    picture(page, "counter")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
+    page.get_by_role("link", name="History").click()
+    expect(page.locator("#change-history")).to_contain_text(
+        "Raised Max from 200 to 1000."
+    )
+    picture(page, "counter-history")
+    assert counter().max == 1000
+    assert next_ids(Order, 1) == ["orders/1001-A"]
+
+
+def test_a_reservation_while_the_page_is_open_is_not_lost(
+    shop, open_as, superuser, python
+):
+    page = open_as(
+        superuser, reverse("admin:django_hilo_hilodocument_change", args=["orders_2FA"])
+    )
+    python("from django_hilo.counters import reserve; reserve('orders', 500)")
+    change(page, 300)
+    expect(page.locator(".errorlist")).to_contain_text("Max is 700 by now, not 200")
+    assert counter().max == 700
+    change(page, 900)
+    assert counter().max == 900
+
+
+def test_max_is_not_lowered_under_rows(shop, open_as, superuser, picture):
+    page = open_as(superuser, LIST)
+    page.get_by_role("link", name="orders", exact=True).click()
+    change(page, 150)
+    expect(page.locator(".errorlist")).to_contain_text("orders/200-A")
+    expect(page.locator("input[name=max]")).to_have_value("150")
+    picture(page, "counter-refused")
+    assert counter().max == 200
+
+
+def test_max_is_lowered_after_a_confirmation(shop, open_as, superuser, picture):
+    page = open_as(superuser, LIST)
+    page.get_by_role("link", name="tickets", exact=True).click()
+    change(page, 100)
+    expect(page.locator("#content")).to_contain_text(
+        "The ids tickets/101-A to tickets/500-A would be given a second time."
+    )
+    picture(page, "counter-lower")
+    # The box is required, by the browser and by the server.
+    page.get_by_role("button", name="Yes, lower Max").click()
+    assert counter("tickets/A").max == 500
+    page.locator("input[name=confirmed]").check()
+    page.get_by_role("button", name="Yes, lower Max").click()
+    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
+    assert counter("tickets/A").max == 100
+
+
+def test_who_draws_while_it_is_confirmed_is_noticed(shop, open_as, superuser, python):
+    page = open_as(superuser, LIST)
+    page.get_by_role("link", name="tickets", exact=True).click()
+    change(page, 100)
+    python("from django_hilo.counters import reserve; reserve('tickets', 32)")
+    page.locator("input[name=confirmed]").check()
+    page.get_by_role("button", name="Yes, lower Max").click()
+    expect(page.locator("#content")).to_contain_text("Some process still draws")
+    assert counter("tickets/A").max == 532
+
+
+def test_a_counter_is_added_and_deleted(shop, open_as, superuser):
+    page = open_as(superuser, LIST)
+    page.get_by_role("link", name="Add HiLo document").click()
+    page.locator("select[name=database]").select_option("default")
+    page.locator("input[name=collection]").fill("Invoices-2027")
+    page.locator("input[name=max]").fill("1024")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("added successfully")
+    assert next_ids("invoices-2027", 1) == ["invoices-2027/1025-A"]
+    page.get_by_role("link", name="invoices-2027", exact=True).click()
+    page.locator("a.deletelink").click()
+    page.locator("input[name=confirmed]").check()
+    page.get_by_role("button", name="Yes, delete the counter").click()
+    expect(page.locator(".messagelist")).to_contain_text("deleted successfully")
+    assert not HiLoDocument.objects.filter(collection="invoices-2027").exists()
+
+
+def test_a_counter_with_rows_is_not_deleted(shop, open_as, superuser):
+    page = open_as(
+        superuser,
+        reverse("admin:django_hilo_hilodocument_delete", args=["orders_2FA"]),
+    )
+    expect(page.locator("#content")).to_contain_text("cannot be deleted while rows")
+    expect(page.get_by_role("button", name="Yes, delete")).to_have_count(0)
+
+
+def test_max_is_raised_to_the_highest_id(shop, open_as, superuser):
+    HiLoDocument.objects.filter(pk="orders/A").update(max=10, floor=0)
+    page = open_as(superuser, LIST)
+    run_action(page, "raise_to_highest", "orders", "customers", "tickets")
+    messages = page.locator(".messagelist")
+    expect(messages).to_contain_text("“orders/A”: Raised Max from 10 to 200.")
+    expect(messages).to_contain_text("“customers/A”: nothing to do")
+    expect(messages).to_contain_text("“tickets/A”: no model uses it")
+    assert counter().max == 200
+
+
+def test_a_block_is_reserved_once(shop, open_as, superuser, picture):
+    page = open_as(superuser, LIST)
+    run_action(page, "reserve_block", "orders")
+    page.locator("input[name=size]").fill("1000")
+    page.get_by_role("button", name="Reserve").click()
+    expect(page.locator(".messagelist")).to_contain_text(
+        "the block 201 to 1200 is yours, as ids orders/201-A to orders/1200-A"
+    )
+    picture(page, "counter-block-reserved")
+    page.reload()
+    assert counter().max == 1200
+
+
+def test_who_may_only_view_is_shown_no_button(shop, open_as):
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_hilodocument"))
+    page = open_as(viewer, LIST)
+    expect(page.locator("select[name=action]")).to_have_count(0)
+    page.get_by_role("link", name="orders", exact=True).click()
+    expect(page.locator("#content")).to_contain_text("orders/201-A")
+    expect(page.locator("input[type=submit], a.deletelink")).to_have_count(0)

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from tests.long.browser.with_unfold.sites import unfold_site
+
+urlpatterns = [path("admin/", unfold_site.urls)]

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from itertools import cycle, repeat
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.long.cluster.galera.cluster import Cluster, cluster_in_a_folder, missing
+from tests.long.cluster.galera.evidence import collect
+from tests.long.cluster.galera.load import WORKERS_PER_NODE, Load, environment_on
+from tests.long.cluster.galera.node import Node
+from tests.long.cluster.galera.verdict import (
+    assert_known_errors,
+    assert_no_hang,
+    assert_nodes_agree,
+    assert_nothing_twice,
+    figures,
+    overlaps,
+)
+from tests.long.interop.peers import require
+from tests.support.patience import LONGEST, PATIENCE
+
+
+@pytest.fixture(scope="session")
+def running_cluster() -> Iterator[Cluster]:
+    lacks = missing()
+    if lacks:
+        require(f"no Galera cluster without {', '.join(lacks)}")
+    with cluster_in_a_folder() as cluster:
+        python_on(
+            cluster.nodes[0], "-m", "django", "migrate", "--run-syncdb", "--verbosity=0"
+        )
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running_cluster) -> Iterator[Cluster]:
+    """Three synced nodes; what a test breaks is repaired after it."""
+    yield running_cluster
+    running_cluster.repair()
+
+
+@pytest.fixture
+def no_eviction(cluster) -> Iterator[None]:
+    """Let no node take another for lost that is slow."""
+    for node in cluster.nodes:
+        node.evict(late=True)
+    yield
+    for node in cluster.nodes:
+        node.evict(late=False)
+
+
+@pytest.fixture
+def python() -> Callable[..., str]:
+    """Run Python code in a Django process on a node; return what it printed."""
+
+    def run(node: Node, code: str, *arguments: str) -> str:
+        return python_on(node, "-c", PREAMBLE + code, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def python_everywhere(cluster) -> Callable[[str], list[str]]:
+    """Run Python code in two processes on each node at the same time.
+
+    Returns what each of them printed.
+    """
+
+    def run(code: str) -> list[str]:
+        nodes = [node for node in cluster.nodes for _ in range(WORKERS_PER_NODE)]
+        whole = repeat(PREAMBLE + code)
+        with ThreadPoolExecutor(len(nodes)) as threads:
+            return list(threads.map(python_on, nodes, repeat("-c"), whole))
+
+    return run
+
+
+PREAMBLE = (
+    "import django; django.setup()\nfrom tests.long.cluster.galera.scripts import *\n"
+)
+
+
+def python_on(node: Node, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=PROJECT,
+        env={**environment_on(node), "HILO_GALERA_PATIENCE": str(PATIENCE)},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def running_load(running_cluster, tmp_path_factory) -> Iterator[Load]:
+    """The workers live as long as the faults of this module come."""
+    seed = str(time.time_ns())
+    print("Seed of the workers:", seed)
+    load = Load(running_cluster, tmp_path_factory.mktemp("load"), seed)
+    try:
+        load.start()
+        yield load
+        load.end()
+    finally:
+        load.end_by_force()
+
+
+@pytest.fixture
+def load(cluster, running_load) -> Load:
+    return running_load
+
+
+@pytest.fixture
+def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[None]]:
+    """Judge what the workers did while a block of faults ran, and since their start."""
+
+    @contextmanager
+    def judge(title: str, faulty: list[Node]) -> Iterator[None]:
+        since = time.monotonic_ns()
+        load.wait_for_progress()
+        yield
+        load.wait_for_progress()
+        give_up_at = time.monotonic() + PATIENCE
+        # A busy machine lets each go on for long before another's turn comes.
+        while not judged(title, faulty, since):
+            assert time.monotonic() < give_up_at, "They do not draw by turns."
+            load.wait_for_progress()
+
+    def judged(title: str, faulty: list[Node], since: int) -> bool:
+        with load.at_rest():
+            all_of_it, of_this = collect(load.folder), collect(load.folder, since)
+            with capsys.disabled():
+                print(f"\n{title}: {figures(of_this, load, faulty)}")
+            assert_nothing_twice(all_of_it)
+            assert_known_errors(of_this)
+            assert_no_hang(of_this, load, faulty)
+            assert_nodes_agree(all_of_it, load)
+            return overlaps(of_this, load)
+
+    return judge
+
+
+@pytest.fixture(scope="session")
+def turns(running_cluster) -> Iterator[Node]:
+    """The nodes in turn, without end."""
+    return cycle(running_cluster.nodes)
+
+
+@pytest.fixture
+def victims(turns) -> Iterator[Node]:
+    """Give one node; another, and another, while this test's share of a long run lasts.
+
+    ``HILO_CLUSTER_SECONDS`` is the length of all faults together.
+    """
+    seconds = float(os.environ.get("HILO_CLUSTER_SECONDS") or 0) / TESTS_WITH_VICTIMS
+    return _while_time_lasts(turns, seconds)
+
+
+TESTS_WITH_VICTIMS = 5
+
+
+def _while_time_lasts(nodes: Iterator[Node], seconds: float) -> Iterator[Node]:
+    end = time.monotonic() + seconds
+    yield next(nodes)
+    while time.monotonic() < end:
+        yield next(nodes)

@@ -1,0 +1,146 @@
+"""What the tests' pieces of code, each in a process on a node, are written with."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo.counters import reserve
+from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
+from django_hilo.models import HiLoDocument
+from tests.long.cluster.galera.worker import code_of, place_of
+from tests.support.patience import wait_until
+
+__all__ = [
+    "ConcurrencyError",
+    "Error",
+    "HiLoDocument",
+    "ReservationTimeout",
+    "another_connection",
+    "code_of",
+    "connection",
+    "connections",
+    "draw",
+    "expect",
+    "hilo",
+    "hold_row",
+    "kill_other_connections",
+    "reserve",
+    "retries",
+    "time",
+    "wait_until",
+]
+
+
+class _Retries(logging.Handler):
+    """Keeps the code and the place of each error that was tried again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "is tried again" in record.msg:
+            assert isinstance(record.args, tuple)
+            error = record.args[1]
+            assert isinstance(error, BaseException)
+            self.seen.append(f"{code_of(error)} at {place_of(error)}")
+
+
+_handler = _Retries()
+retries = _handler.seen
+_logger = logging.getLogger("django_hilo")
+_logger.setLevel(logging.DEBUG)
+_logger.propagate = False
+_logger.addHandler(_handler)
+
+
+def hilo(**changed: Any) -> None:
+    """Change settings of HILO."""
+    settings.HILO = {**settings.HILO, **changed}
+
+
+@contextmanager
+def expect(kind: type[Exception], code: str, least: float = 0.0) -> Iterator[None]:
+    """Expect an error that comes of the driver's code, no sooner than in so long."""
+    started = time.monotonic()
+    try:
+        yield
+    except kind as error:
+        assert code_of(error) == code, repr(error)
+        took = time.monotonic() - started
+        assert took >= least, took
+    else:
+        raise AssertionError(f"No {kind.__name__}")
+
+
+def another_connection(port: str | None = None) -> BaseDatabaseWrapper:
+    """Return a connection as a stranger has it, to this node or that of a port."""
+    stranger = connection.copy()
+    if port is not None:
+        stranger.settings_dict["PORT"] = port
+    stranger.inc_thread_sharing()
+    return stranger
+
+
+def hold_row(stranger: BaseDatabaseWrapper, key: str) -> None:
+    """Lock the row of a counter until the stranger ends its transaction."""
+    stranger.set_autocommit(False)
+    with stranger.cursor() as cursor:
+        cursor.execute("SET SESSION wsrep_sync_wait = 1")  # the row may be very new
+        cursor.execute(
+            "SELECT max FROM django_hilo_hilodocument WHERE id = %s FOR UPDATE", [key]
+        )
+        assert cursor.fetchone() is not None, key
+
+
+def kill_other_connections(stranger: BaseDatabaseWrapper) -> int:
+    """Kill all connections to the database but this one; return how many."""
+    with stranger.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM information_schema.processlist "
+            "WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Killed'"
+        )
+        ids = [id for (id,) in cursor.fetchall()]
+        for id in ids:
+            cursor.execute(f"KILL {id}")
+    return len(ids)
+
+
+def draw(
+    names: list[str],
+    node_tag: str | None,
+    rounds: int,
+    pause: float,
+    folder: str,
+    processes: int,
+) -> None:
+    """Reserve ranges of each counter in turn; print what came.
+
+    It begins when so many processes have come to the folder.
+    """
+    connection.ensure_connection()
+    (Path(folder) / str(os.getpid())).touch()
+    wait_until(lambda: len(list(Path(folder).iterdir())) == processes)
+    ranges, most_tries, longest = [], 0, 0.0
+    for _ in range(rounds):
+        for name in names:
+            began, before = time.time(), len(retries)
+            reserved = reserve(name, 32, node_tag=node_tag)
+            ended, tries = time.time(), len(retries) - before + 1
+            key = HiLoDocument.key(name, reserved.node_tag)
+            ranges.append((key, reserved.range.low, reserved.range.high, ended))
+            most_tries, longest = max(most_tries, tries), max(longest, ended - began)
+            time.sleep(pause)
+    said = {"ranges": ranges, "retries": retries}
+    print(json.dumps({**said, "most_tries": most_tries, "longest": longest}))

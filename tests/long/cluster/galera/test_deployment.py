@@ -1,0 +1,37 @@
+"""What the commands for administrators say on a healthy cluster."""
+
+from __future__ import annotations
+
+
+def test_the_deploy_checks_find_nothing(cluster, python):
+    for node in cluster.nodes:
+        python(node, "reserve('checked'); reserve('checked', node_tag='')")
+    for node in cluster.nodes:
+        said = python(
+            node,
+            """
+from django.core.management import call_command
+call_command("check", deploy=True, tags=["django_hilo", "database"],
+             databases=["default"], fail_level="WARNING")
+""",
+        )
+        assert "no issues" in said
+
+
+def test_max_is_raised_on_all_nodes_at_once(cluster, python):
+    one, other, _ = cluster.nodes
+    create = "from tests.apps.numbers.models import Box\nBox.objects.create(label='{}')"
+    python(one, create.format("first"))
+    one.execute("USE hilo", "UPDATE numbers_box SET id = 5000")
+    python(
+        other,
+        """
+from django.core.management import call_command
+call_command("hilo_raise_max")
+""",
+    )
+    python(one, create.format("second"))
+    (highest,) = other.execute(
+        "SET SESSION wsrep_sync_wait = 1", "USE hilo", "SELECT MAX(id) FROM numbers_box"
+    )
+    assert highest[0] == 5001

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.long.cluster.postgres.load import Load
+from tests.long.cluster.postgres.pair import Pair
+from tests.long.cluster.postgres.process import Process, processes
+from tests.long.cluster.postgres.programs import (
+    PACKAGE,
+    packaged_programs,
+    system_programs,
+)
+from tests.long.cluster.postgres.replicated import (
+    Replicated,
+    prepared_server,
+    replicated_in,
+)
+from tests.long.cluster.postgres.server import PostgreSQL
+from tests.long.interop.peers import require
+
+
+@pytest.fixture(scope="session")
+def folder() -> Iterator[Path]:
+    """A folder that the system user of the servers may enter."""
+    if shutil.which("setpriv") is None:
+        require("no PostgreSQL server without setpriv, of util-linux")
+    # Not pytest's own: that is closed to others, and its name too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="hilo-postgres-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def debian_programs() -> Path:
+    programs = system_programs()
+    if programs is None:
+        require("no standby without the programs of PostgreSQL's server")
+    return programs
+
+
+@pytest.fixture(scope="session")
+def pair(folder) -> Iterator[Pair]:
+    """Two sites with servers of PostgreSQL 18."""
+    programs = packaged_programs(folder)
+    if programs is None:
+        require(f"no pair of sites without the package {PACKAGE}")
+    pair = Pair(programs, folder)
+    try:
+        pair.start()
+        yield pair
+    finally:
+        pair.stop()
+
+
+@pytest.fixture
+def load(tmp_path) -> Iterator[Load]:
+    load = Load(tmp_path)
+    yield load
+    load.end_by_force()
+
+
+@pytest.fixture
+def process() -> Iterator[Callable[[dict[str, str]], Process]]:
+    """Start processes that run on until the test is over."""
+    with processes() as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def prepared(folder, debian_programs) -> PostgreSQL:
+    return prepared_server(debian_programs, folder)
+
+
+@pytest.fixture
+def servers(folder, prepared) -> Iterator[Replicated]:
+    """A primary and its standby, new for each test."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        Path(name).chmod(0o755)
+        with replicated_in(Path(name), prepared) as servers:
+            yield servers

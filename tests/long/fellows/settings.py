@@ -1,0 +1,100 @@
+"""A project that has installed what others install beside django-hilo."""
+
+from __future__ import annotations
+
+from tests.support.databases import CHOSEN, settings_for, take_names_from_environment
+from tests.support.patience import PATIENT
+
+
+class NoMigrations(dict[str, None]):
+    """For MIGRATION_MODULES: tables are made as the models are."""
+
+    def __contains__(self, app_label: object) -> bool:
+        return True
+
+    def __missing__(self, app_label: str) -> None:
+        return None
+
+
+DATABASES = {"default": settings_for(CHOSEN, "hilo_fellows")}
+take_names_from_environment(DATABASES)
+HILO = {"NODE_TAG": "A", **PATIENT}
+if CHOSEN != "sqlite":
+    # All migrations of all packages run where that is quickest.
+    MIGRATION_MODULES = NoMigrations()
+# Of the packages that leave the type of their keys to the project, too.
+DEFAULT_AUTO_FIELD = "django_hilo.fields.HiLoBigAutoField"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django_hilo",
+    "tests.long.fellows.market",
+    "debug_toolbar",
+    "django_filters",
+    "django_tasks",
+    "django_tasks_db",
+    "drf_spectacular",
+    "guardian",
+    "import_export",
+    "mptt",
+    "rest_framework",
+    "reversion",
+    "simple_history",
+    "taggit",
+    "treebeard",
+    "wagtail",
+    "wagtail.admin",
+    "wagtail.documents",
+    "wagtail.images",
+    "wagtail.snippets",
+    "wagtail.users",
+    # Last: their templates are for test_unfold.py alone, which puts them first.
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.guardian",
+    "unfold.contrib.import_export",
+    "unfold.contrib.simple_history",
+]
+# MariaDB has no unique constraints with conditions, of which Wagtail has one.
+SILENCED_SYSTEM_CHECKS = ["models.W036"]
+MIDDLEWARE = [
+    "debug_toolbar.middleware.DebugToolbarMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "simple_history.middleware.HistoryRequestMiddleware",
+    "reversion.middleware.RevisionMiddleware",
+]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
+SPECTACULAR_SETTINGS = {"TITLE": "Market", "VERSION": "1"}
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+DEBUG_TOOLBAR_CONFIG = {"IS_RUNNING_TESTS": False}
+INTERNAL_IPS = ["127.0.0.1"]
+WAGTAIL_SITE_NAME = "Market"
+WAGTAILADMIN_BASE_URL = "http://testserver"
+ROOT_URLCONF = "tests.long.fellows.urls"
+STATIC_URL = "static/"
+SECRET_KEY = "tests only"
+USE_TZ = True
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,47 @@
+"""The project itself, and what the page about it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management import call_command
+
+from tests.conftest import PROJECT
+from tests.support.databases import CHOSEN
+
+PAGE = (PROJECT / "docs/how-to/fellow-packages.md").read_text()
+PINS = "".join(
+    (PROJECT / f"requirements/{name}.txt").read_text()
+    for name in ("fellows", "test", "example")
+)
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="Migrations are run on SQLite.")
+@pytest.mark.django_db
+def test_no_model_asks_for_another_migration():
+    """Nor those of others, of whom none leaves the type of its keys to the project."""
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_no_check_complains():
+    call_command("check", fail_level="WARNING")
+
+
+def test_the_page_names_the_versions_that_are_pinned():
+    rows = re.findall(r"^\| ([\w.-]+) ([\d., ]+) \|", PAGE, re.MULTILINE)
+    assert len(rows) > 12
+    pinned = set(re.findall(r"^([\w.-]+)==([\d.]+)", PINS, re.MULTILINE))
+    said = {(name, each) for name, text in rows for each in text.split(", ")}
+    assert said <= pinned
+    own = (PROJECT / "requirements/fellows.txt").read_text()
+    assert set(re.findall(r"^([\w.-]+)==", own, re.MULTILINE)) <= dict(said).keys()
+
+
+@pytest.mark.parametrize("name", ["admin", "models"])
+def test_the_page_s_lines_are_those_that_are_tested(name):
+    tested = (PROJECT / f"tests/long/fellows/market/{name}.py").read_text()
+    blocks = re.findall(rf"```python\n# {name}\.py\n(.*?)```", PAGE, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert block.strip("\n") in tested, block

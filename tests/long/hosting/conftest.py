@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from tests.conftest import PREAMBLE, PROJECT
+from tests.long.hosting.journal import Gaps
+from tests.long.hosting.servers import Server
+from tests.long.hosting.sessions import Peak
+from tests.support.patience import LONGEST
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "everywhere: worth its time on each database, not on one only"
+    )
+
+
+@pytest.fixture
+def environment(transactional_db) -> Callable[..., dict[str, str]]:
+    """Make the environment of a process of the site, on this test's database.
+
+    ``DATABASE``, ``OPTIONS``, ``HILO`` and ``OTHERS`` change its settings, what else
+    is given are variables.
+    """
+
+    def make(**changes: Any) -> dict[str, str]:
+        name = str(connections["default"].settings_dict["NAME"])
+        hosted = {
+            key: changes.pop(key)
+            for key in ("DATABASE", "OPTIONS", "HILO", "OTHERS")
+            if key in changes
+        }
+        return {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.long.hosting.settings",
+            "HILO_TEST_NAMES": json.dumps({"default": name}),
+            "HILO_HOSTED": json.dumps(hosted),
+            **changes,
+        }
+
+    return make
+
+
+@pytest.fixture
+def site(environment) -> Callable[..., str]:
+    """Run a piece of Python in a process of the site; return what it printed."""
+
+    def run(code: str, **changes) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", PREAMBLE + code],
+            cwd=PROJECT,
+            env=environment(**changes),
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def serve(environment, tmp_path) -> Iterator[Callable[..., Server]]:
+    """Start servers of the site; what is left of them is ended after the test."""
+    servers: list[Server] = []
+
+    def start(*command: str, **changes: Any) -> Server:
+        log = tmp_path / f"server-{len(servers)}.log"
+        server = Server(command, environment(**changes), log)
+        servers.append(server)
+        server.wait_until_up()
+        return server
+
+    yield start
+    for server in servers:
+        server.kill()
+
+
+@pytest.fixture
+def tell(request, capsys) -> Callable[..., None]:
+    """Print the figures of a host, for docs/how-to/hosting.md."""
+
+    def print_(server: Server, peak: Peak, gaps: Gaps) -> None:
+        journal = server.journal
+        with capsys.disabled():
+            print(
+                f"\n{request.node.name}: {len(journal.answers)} answers of "
+                f"{len(journal.processes)} processes, {peak.sessions} sessions at "
+                f"most; gaps: {gaps.inside} inside, {gaps.at_the_end} at the end"
+            )
+
+    return print_
+
+
+def program(name: str) -> str:
+    """Return the path of a program, of this virtual environment before others."""
+    own = str(Path(sys.executable).parent)
+    found = shutil.which(name, path=own) or shutil.which(
+        name, path=f"{os.environ['PATH']}:/usr/sbin"
+    )
+    if found is None:
+        require(f"{name} is not installed")
+    return found
+
+
+def need(module: str) -> None:
+    """Skip the test, or fail, where a module is not installed."""
+    if importlib.util.find_spec(module) is None:
+        require(f"{module} is not installed")
+
+
+def require(sentence: str) -> None:
+    if os.environ.get("HILO_TEST_REQUIRE") == "1":
+        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
+    pytest.skip(sentence)

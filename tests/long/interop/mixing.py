@@ -1,0 +1,201 @@
+"""Foreign and Django processes that draw numbers from one counter at the same time.
+
+Each is a program that answers a line with a line:
+
+    open <generator> <name>=<value> ...     (Django: the deconstructed source, as JSON)
+    create, drop                            (SQL, where the system makes its counters)
+    draw <count> <file> <start> <seconds>
+
+``draw`` spreads its calls over the seconds after ``start``, which is a time since 1970,
+and writes a line a number to the file: the microseconds since 1970, and the number. An
+answer that begins with "error" tells what failed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import connection
+
+from tests.conftest import PROJECT, child_environment
+from tests.long.interop.peers import Program
+from tests.support.databases import CHOSEN
+from tests.support.patience import PATIENCE
+
+HERE = Path(__file__).parent
+only_on_postgres = pytest.mark.skipif(
+    CHOSEN != "postgres", reason="here these systems have their counters on PostgreSQL"
+)
+
+# Twice by 6 processes: 20,400 numbers, in 2,040 blocks of 10.
+EACH = 1700
+SECONDS = 1.5
+FEWEST = 20_000
+# At random it would be some 700.
+FEWEST_TURNS = 100
+
+
+def environment() -> dict[str, str]:
+    """Where the test's database is, as Django's processes and libpq read it."""
+    server = connection.settings_dict
+    return {
+        **child_environment(),
+        "PYTHONPATH": str(PROJECT),
+        "PGHOST": server["HOST"],
+        "PGPORT": server["PORT"] or "5432",
+        "PGUSER": server["USER"],
+        "PGPASSWORD": server["PASSWORD"],
+        "PGDATABASE": str(server["NAME"]),
+        # An error, not a hang, for who waits for a transaction of the test.
+        "PGOPTIONS": f"-c lock_timeout={PATIENCE}s",
+    }
+
+
+class Drawn(NamedTuple):
+    number: int
+    microseconds: int
+    owner: int
+    side: str
+
+
+class Peer(Program):
+    """A process that draws; its side is the name of its system."""
+
+    def __init__(
+        self, side: str, command: Sequence[str], folder: Path, **variables: str
+    ) -> None:
+        errors = folder / f"{side}.errors"
+        super().__init__(command, {**environment(), **variables}, errors)
+        self.side = side
+        self.file = folder / f"{self.process.pid}.numbers"
+
+    def do(self, *words: object) -> str:
+        self.send(" ".join(map(str, words)))
+        return self.receive()
+
+    def receive(self) -> str:
+        answer = super().receive()
+        assert not answer.startswith("error"), answer
+        return answer
+
+    def send_draw(self, count: int, start: float = 0, seconds: float = 0) -> None:
+        self.send(f"draw {count} {self.file} {start} {seconds}")
+
+    def drawn(self) -> list[Drawn]:
+        assert self.receive()
+        pairs = (line.split() for line in self.file.read_text().splitlines())
+        owner = self.process.pid
+        return [Drawn(int(n), int(at), owner, self.side) for at, n in pairs]
+
+    def draw(self, count: int) -> list[int]:
+        self.send_draw(count)
+        return [drawn.number for drawn in self.drawn()]
+
+
+def python_peer(side: str, program: str, folder: Path, **variables: str) -> Peer:
+    return Peer(side, [sys.executable, str(HERE / program)], folder, **variables)
+
+
+def django_peer(folder: Path, capacity: int) -> Peer:
+    return python_peer(
+        "django",
+        "draw_source.py",
+        folder,
+        DJANGO_SETTINGS_MODULE="tests.long.interop.small_ranges",
+        HILO_TEST_CAPACITY=str(capacity),
+    )
+
+
+class Mixed:
+    """All numbers of one run; `str()` gives its figures."""
+
+    def __init__(self, drawn: Iterable[Drawn], seconds: float) -> None:
+        self.by_number = sorted(drawn)
+        self.by_time = sorted(self.by_number, key=lambda one: one.microseconds)
+        self.seconds = seconds
+        self.duplicates = len(self.by_number) - len(
+            {one.number for one in self.by_number}
+        )
+
+    def overlap(self) -> bool:
+        """Whether all drew beside each other, and enough."""
+        orders = self.by_number, self.by_time
+        return len(self.by_number) >= FEWEST and all(map(self._is_mixed, orders))
+
+    def _is_mixed(self, order: list[Drawn]) -> bool:
+        if changes([one.side for one in order]) < FEWEST_TURNS:
+            return False
+        places: dict[int, list[int]] = {}
+        for place, one in enumerate(order):
+            places.setdefault(one.owner, []).append(place)
+        return max(map(min, places.values())) < min(map(max, places.values()))
+
+    def __str__(self) -> str:
+        figures = [
+            changes([getattr(one, field) for one in order])
+            for field in ("owner", "side")
+            for order in (self.by_time, self.by_number)
+        ]
+        return (
+            f"{len(self.by_number)} numbers in {self.seconds:.1f} s, "
+            f"{self.duplicates} duplicates; changes of owner in time / by number "
+            f"{figures[0]} / {figures[1]}, of side {figures[2]} / {figures[3]}"
+        )
+
+
+def has_duplicates(mixed: Mixed) -> bool:
+    return mixed.duplicates > 0
+
+
+@contextmanager
+def schema(peer: Peer) -> Iterator[None]:
+    """The tables and sequences of what a peer has opened, as its system makes them."""
+    for statement in peer.do("create").split(";"):
+        execute(statement)
+    try:
+        yield
+    finally:
+        for statement in peer.do("drop").split(";"):
+            execute(statement)
+
+
+def execute(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+
+def changes(values: Sequence[object]) -> int:
+    return sum(a != b for a, b in itertools.pairwise(values))
+
+
+def mix(
+    peers: Sequence[Peer],
+    shown: Callable[[Mixed], object],
+    each: int = EACH,
+    seconds: float = SECONDS,
+) -> Mixed:
+    """Let all begin at one moment, and again and again until something is shown.
+
+    On a busy machine one may be through before another has begun.
+    """
+    give_up_at = time.monotonic() + PATIENCE
+    drawn: list[Drawn] = []
+    took = 0.0
+    while True:
+        start = time.time() + 0.1
+        for peer in peers:
+            peer.send_draw(each, start, seconds)
+        drawn += [one for peer in peers for one in peer.drawn()]
+        took += time.time() - start
+        mixed = Mixed(drawn, took)
+        if shown(mixed):
+            return mixed
+        assert time.monotonic() < give_up_at, mixed

@@ -1,0 +1,84 @@
+"""Doctrine ORM 2.14 of Debian 12 in PHP, and Django, on one sequence of Doctrine's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+
+from django_hilo.generator import next_number, next_numbers
+from django_hilo.sources import doctrine
+from tests.long.interop.mixing import HERE, Peer, execute, only_on_postgres, schema
+from tests.long.interop.peers import require
+
+pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
+
+PACKAGES = "php-cli php-pgsql php-doctrine-orm"
+IS_INSTALLED = (
+    "exit((int) !(extension_loaded('pdo_pgsql')"
+    " && stream_resolve_include_path('Doctrine/ORM/autoload.php')));"
+)
+# As draw.php has them.
+SOURCE = doctrine.Sequence("peer_sequence", allocation_size=10)
+
+
+def require_doctrine() -> None:
+    php = shutil.which("php")
+    if not php or subprocess.run([php, "-r", IS_INSTALLED]).returncode:
+        require(f"Doctrine is missing. Debian 12: apt install {PACKAGES}")
+
+
+@pytest.fixture
+def peers(new_process, capacity, tmp_path: Path) -> Iterator[list[Peer]]:
+    """Three, with the sequence as Doctrine's SchemaTool makes it."""
+    require_doctrine()
+    new_process()
+    command = ["php", str(HERE / "doctrine" / "draw.php")]
+    peers = [Peer("doctrine", command, tmp_path) for _ in range(3)]
+    for peer in peers:
+        peer.do("open")
+    with schema(peers[0]):
+        yield peers
+    for peer in peers:
+        peer.end()
+
+
+def test_no_number_twice(peers, mixed):
+    both = mixed("Doctrine's SequenceGenerator", peers, SOURCE)
+
+    assert both.duplicates == 0
+
+
+def test_a_rollback_gives_no_number_twice(peers):
+    with transaction.atomic():
+        rolled_back = next_numbers(SOURCE, 15)
+        for number in rolled_back:
+            execute("INSERT INTO peer_orders VALUES (%s)", number)
+        theirs = peers[0].draw(25)
+        transaction.set_rollback(True)
+    assert execute("SELECT count(*) FROM peer_orders") == [(0,)]
+    theirs += peers[0].draw(25)
+    ours = next_numbers(SOURCE, 25)
+
+    assert len({*rolled_back, *theirs, *ours}) == 90
+
+
+@pytest.mark.parametrize("first", [1, 101])
+@pytest.mark.parametrize("side", ["doctrine", "django"])
+def test_worked_examples(side, first, peers):
+    execute("SELECT setval('peer_sequence', %s, false)", first)
+
+    def draw() -> int:
+        return next_number(SOURCE) if side == "django" else peers[0].draw(1)[0]
+
+    drawn = [
+        (draw(), *execute("SELECT last_value FROM peer_sequence")[0]) for _ in range(20)
+    ]
+    assert drawn == [
+        *((number, first) for number in range(first, first + 10)),
+        *((number, first + 10) for number in range(first + 10, first + 20)),
+    ]

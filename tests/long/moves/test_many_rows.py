@@ -1,0 +1,156 @@
+"""A move of many rows in three levels, with self-references and unique pairs.
+
+HILO_TEST_MOVING_ROWS is how many rows each of the three tables has.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from django.db import IntegrityError, connection, migrations, models, transaction
+
+from django_hilo.models import HiLoDocument
+from tests.support.databases import CHOSEN
+from tests.support.moving_stage import Stage, move_owner
+
+ROWS = int(os.environ.get("HILO_TEST_MOVING_ROWS", "20000"))
+SERIES = (
+    f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers "
+    f"WHERE n < {ROWS}) "
+)
+# The row before, by fives; the first four have none.
+ABOVE = "NULLIF(was - MOD(was, 5), 0)"
+if CHOSEN == "sqlite":
+    ABOVE = "NULLIF(was - was % 5, 0)"
+# Each reference beside the number that it was.
+TABLES = [
+    migrations.CreateModel(
+        "Owner",
+        [
+            ("id", models.BigAutoField(primary_key=True)),
+            ("was", models.BigIntegerField()),
+            ("parent", models.ForeignKey("self", models.CASCADE, null=True)),
+            ("was_parent", models.BigIntegerField(null=True)),
+        ],
+        options={"unique_together": {("id", "was"), ("parent", "was")}},
+    ),
+    migrations.CreateModel(
+        "Item",
+        [
+            ("owner", models.OneToOneField("owner", models.CASCADE, primary_key=True)),
+            ("was", models.BigIntegerField()),
+        ],
+    ),
+    migrations.CreateModel(
+        "Part",
+        [
+            ("id", models.BigAutoField(primary_key=True)),
+            ("item", models.ForeignKey("item", models.CASCADE)),
+            ("was_item", models.BigIntegerField()),
+            ("owner", models.ForeignKey("owner", models.CASCADE)),
+            ("was_owner", models.BigIntegerField()),
+        ],
+        options={"unique_together": {("item", "owner")}},
+    ),
+]
+REFERENCES = [
+    ("owner", "id", "was"),
+    ("owner", "parent_id", "was_parent"),
+    ("item", "owner_id", "was"),
+    ("part", "item_id", "was_item"),
+    ("part", "owner_id", "was_owner"),
+]
+
+
+@pytest.fixture
+def stage(transactional_db):
+    stage = Stage()
+    yield stage
+    stage.drop()
+
+
+def fill() -> None:
+    # SQLite and PostgreSQL take the series before the INSERT, MariaDB in it.
+    before, inside = ("", SERIES) if CHOSEN == "mariadb" else (SERIES, "")
+    other = f"1 + n * 7 % {ROWS}"
+    with connection.cursor() as cursor:
+        if CHOSEN == "mariadb":
+            cursor.execute(f"SET max_recursive_iterations = {ROWS + 1}")
+        for table, columns, values in (
+            ("owner", "id, was", "n, n"),
+            ("item", "owner_id, was", "n, n"),
+            (
+                "part",
+                "item_id, was_item, owner_id, was_owner",
+                f"n, n, {other}, {other}",
+            ),
+        ):
+            cursor.execute(
+                f"{before}INSERT INTO moved_{table} ({columns}) "
+                f"{inside}SELECT {values} FROM numbers"
+            )
+        cursor.execute(f"UPDATE moved_owner SET parent_id = {ABOVE}")
+        cursor.execute("UPDATE moved_owner SET was_parent = parent_id")
+
+
+def differing(expected: str) -> dict[str, int]:
+    """Count the references that are not what they were."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table, column, was in REFERENCES:
+            value = expected.format(was=was)
+            cursor.execute(
+                f"SELECT COUNT(*) FROM moved_{table} WHERE {column} <> {value} OR "
+                f"({column} IS NULL) <> ({was} IS NULL)"
+            )
+            found[f"{table}.{column}"] = cursor.fetchone()[0]
+    return found
+
+
+AS_IDS = (
+    "CONCAT('owners/', {was}, '-A')"
+    if CHOSEN != "sqlite"
+    else "'owners/' || {was} || '-A'"
+)
+
+
+def test_every_reference_is_what_it_was(stage):
+    stage.migrate(*TABLES)
+    fill()
+    assert not any(differing("{was}").values())
+    started = time.perf_counter()
+    stage.migrate(move_owner())
+    there = time.perf_counter() - started
+    assert not any(differing(AS_IDS).values())
+    assert all(count for count in differing("'x'").values())
+    assert HiLoDocument.objects.get(pk="owners/A").max >= ROWS
+    use(stage)
+
+    started = time.perf_counter()
+    stage.undo()
+    back = time.perf_counter() - started
+    assert not any(differing("{was}").values())
+    made = stage.model("Owner").objects.create(was=ROWS + 2)
+    assert made.pk > ROWS + 1
+    print(f"{CHOSEN}: {ROWS} rows, {there:.1f} s there, {back:.1f} s back")
+
+
+def use(stage):
+    """What a program does: save, join, order, be refused."""
+    owner_model, part_model = stage.model("Owner"), stage.model("Part")
+    made = owner_model.objects.create(was=ROWS + 1)
+    assert made.pk == f"owners/{ROWS + 1}-A"
+    last = part_model.objects.select_related("item__owner__parent").get(
+        was_item=ROWS // 2
+    )
+    assert last.item.owner.was == ROWS // 2
+    assert last.item.owner.parent.was == ROWS // 2 - ROWS // 2 % 5
+    first = owner_model.objects.order_by("-id__number").first()
+    assert first == made
+    with pytest.raises(IntegrityError), transaction.atomic():
+        owner_model.objects.create(was=10, parent_id="owners/10-A")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        part_model.objects.filter(was_item=1).update(item_id="owners/0-A")
+    owner_model.objects.filter(pk=made.pk).update(was=ROWS + 1)

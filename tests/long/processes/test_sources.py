@@ -1,0 +1,267 @@
+"""Processes of Django's and partners draw from one counter at once; some roll back.
+
+The partners work by SQL as their systems do, in blocks of 10.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support import foreign
+from tests.support.databases import CHOSEN
+from tests.support.foreign import needs_server
+from tests.support.patience import PATIENCE
+
+pytestmark = [needs_server, pytest.mark.django_db(transaction=True)]
+make = foreign.make
+
+DJANGO, PARTNERS, ROUNDS, EACH = 4, 2, 12, 25
+
+# All wait for each other before each round, so that each draws in each.
+CODE = """
+import json, multiprocessing, sys
+from random import Random
+from django.db import connection, transaction
+from django.conf import settings
+from django_hilo.generator import next_numbers
+from django_hilo.sources import database, doctrine, hibernate, marten, nhibernate
+from tests.apps.records.models import Order
+
+SOURCE, PARTNER, DJANGO, PARTNERS, ROUNDS, EACH = json.loads(sys.argv[1])
+source = eval(SOURCE)
+
+class Undone(Exception):
+    pass
+
+def by_django(worker):
+    settings.HILO = {"CAPACITY": [1, 7, 20, 32][worker], "MAX_CAPACITY": 40}
+    random = Random(worker)
+    undone = 0
+
+    def draw():
+        nonlocal undone
+        numbers = []
+        while len(numbers) < EACH:
+            n = random.choice([1, 1, 2, 12])
+            if random.random() < 0.5:
+                numbers += next_numbers(source, n)
+                continue
+            try:
+                with transaction.atomic():
+                    Order.objects.filter(pk="orders/0").update(name="x")
+                    numbers += next_numbers(source, n)
+                    if random.random() < 0.5:
+                        raise Undone
+            except Undone:
+                undone += 1
+        return numbers
+
+    yield draw
+    assert undone
+
+def by_partner(worker):
+    held = []
+
+    def draw():
+        while len(held) < EACH:
+            held.extend(block())
+        taken = held[:EACH]
+        del held[:EACH]
+        return taken
+
+    yield draw
+
+def query(sql, *parameters):
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchone()[0] if cursor.description else cursor.rowcount
+
+def block():
+    if PARTNER.startswith("SELECT"):
+        first = query(PARTNER)
+        return range(first, first + 10)
+    table, column = PARTNER.split(".")
+    while True:
+        with transaction.atomic():
+            old = query(f"SELECT {column} FROM {table} FOR UPDATE")
+            sql = f"UPDATE {table} SET {column} = %s WHERE {column} = %s"
+            if table == "hibernate_unique_key":
+                if query(sql, old + 1, old):
+                    return range(max(old * 10, 1), old * 10 + 10)
+            elif query(sql, old + 10, old):
+                return range(old + 1, old + 11)
+
+def work(worker, barrier, results):
+    try:
+        draws = by_django(worker) if worker < DJANGO else by_partner(worker)
+        draw = next(draws)
+        for number in range(ROUNDS):
+            barrier.wait()
+            results.put((number, worker, draw()))
+        next(draws, None)
+    except BaseException:
+        barrier.abort()  # nobody waits for who failed
+        raise
+    connection.close()
+
+context = multiprocessing.get_context("fork")
+barrier = context.Barrier(DJANGO + PARTNERS)
+results = context.Queue()
+workers = [
+    context.Process(target=work, args=(worker, barrier, results))
+    for worker in range(DJANGO + PARTNERS)
+]
+for worker in workers:
+    worker.start()
+found = []
+while len(found) < len(workers) * ROUNDS and not barrier.broken:
+    try:
+        found.append(results.get(timeout=1))
+    except Exception:
+        pass
+for worker in workers:
+    worker.join()
+assert {worker.exitcode for worker in workers} == {0}
+print(json.dumps(found))
+"""
+
+
+class Shared(NamedTuple):
+    source: str
+    partner: str
+    statements: list[str]
+
+
+SEQUENCE = "CREATE SEQUENCE orders_seq INCREMENT BY 10"
+NEXTVAL = {
+    "postgres": "SELECT nextval('orders_seq')",
+    "mariadb": "SELECT NEXTVAL(orders_seq)",
+}.get(CHOSEN, "")
+SHARED = {
+    "row, hilo": Shared(
+        "hibernate.HiLo(9)",
+        "hibernate_unique_key.next_hi",
+        [foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (0)"],
+    ),
+    "row, pooled-lo, made by the first": Shared(
+        "hibernate.PooledLo(10, table='hibernate_sequences', segment='orders')",
+        "hibernate_sequences.next_val",
+        [foreign.SEGMENTS],
+    ),
+    # On MyISAM nothing is locked: the comparison alone tells who came first.
+    "row without a lock": Shared(
+        "hibernate.HiLo(9)",
+        "",
+        [
+            f"{foreign.UNIQUE_KEY} {'ENGINE=MyISAM' * (CHOSEN == 'mariadb')}",
+            "INSERT INTO hibernate_unique_key VALUES (0)",
+        ],
+    ),
+    "sequence": Shared("database.Sequence('orders_seq', 10)", NEXTVAL, [SEQUENCE]),
+    "sequence of single numbers": Shared(
+        "database.Sequence('orders_seq')", "", ["CREATE SEQUENCE orders_seq"]
+    ),
+}
+
+
+def draw(python: Any, source: str, shared: Shared, partners: int) -> list[Any]:
+    numbers = DJANGO, partners, ROUNDS, EACH
+    return json.loads(python(CODE, json.dumps([source, shared.partner, *numbers])))
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_no_number_twice(make, python, name):
+    shared = SHARED[name]
+    make(*shared.statements)
+    # Only Django makes the row that is missing here.
+    partners = PARTNERS if shared.partner and "made" not in name else 0
+
+    found = draw(python, shared.source, shared, partners)
+
+    numbers = [number for _, _, drawn in found for number in drawn]
+    assert len(numbers) >= (DJANGO + partners) * ROUNDS * EACH
+    assert len(set(numbers)) == len(numbers)
+    assert min(numbers) == 1
+    assert_overlap(found, DJANGO + partners)
+
+
+def assert_overlap(found: list[Any], processes: int) -> None:
+    by_worker = defaultdict(list)
+    for _, worker, drawn in found:
+        by_worker[worker].extend(drawn)
+    assert len(by_worker) == processes
+    latest_first = max(min(numbers) for numbers in by_worker.values())
+    earliest_last = min(max(numbers) for numbers in by_worker.values())
+    assert latest_first < earliest_last, "each one's numbers overlap with all others'"
+    by_number = sorted(
+        (number, worker) for _, worker, drawn in found for number in drawn
+    )
+    owners = [worker for _, worker in by_number]
+    changes = sum(a != b for a, b in pairwise(owners))
+    assert changes > 2 * processes
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("row, hilo", "hibernate.HiLo(8)"),
+        ("sequence", "nhibernate.Pooled(10, sequence='orders_seq')"),
+    ],
+)
+def test_by_a_wrong_rule_numbers_come_twice(make, python, name, wrong):
+    shared = SHARED[name]
+    make(*shared.statements)
+    found = draw(python, wrong, shared, PARTNERS)
+    numbers = [number for _, _, drawn in found for number in drawn]
+    assert len(set(numbers)) < len(numbers)
+
+
+LONG = """
+import json, multiprocessing
+from django.db import connection
+from django_hilo.sources import database
+
+source = database.Sequence("orders_seq")
+
+def work(barrier, results):
+    found = []
+    for _ in range(5):
+        barrier.wait()
+        reserved = source.reserve("default", 20_000)
+        found.append([(each.range.low, each.range.high) for each in reserved])
+    results.put(found)
+    connection.close()
+
+context = multiprocessing.get_context("fork")
+barrier, results = context.Barrier(3), context.Queue()
+workers = [context.Process(target=work, args=(barrier, results)) for _ in range(3)]
+for worker in workers:
+    worker.start()
+print(json.dumps([results.get() for _ in workers]))
+for worker in workers:
+    worker.join()
+"""
+
+
+def test_long_ranges_of_a_sequence_come_in_runs(make, python):
+    """Others draw between the values of one statement."""
+    make("CREATE SEQUENCE orders_seq")
+    reserved: list[Any] = []
+    give_up_at = time.monotonic() + PATIENCE
+    while not any(len(runs) > 1 for runs in reserved):
+        assert time.monotonic() < give_up_at, "they do not overlap"
+        reserved += [each for found in json.loads(python(LONG)) for each in found]
+    numbers = [
+        number
+        for runs in reserved
+        for low, high in runs
+        for number in range(low, high + 1)
+    ]
+    assert len(numbers) == len(set(numbers)) == len(reserved) * 20_000
+    assert max(numbers) == len(numbers), "nothing is left out"

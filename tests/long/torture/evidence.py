@@ -1,0 +1,531 @@
+"""What the journals of a run say, thread by thread and process by process."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from django_hilo.exceptions import ReservationTimeout
+from tests.long.torture.counters import counter_of, number_of
+from tests.long.torture.errors import OF_HILO
+from tests.support.journal import Entry, read
+
+# Errors of rows that got no number.
+_WITHOUT_NUMBERS = {error.__name__ for error in OF_HILO}
+KEPT, UNDONE, UNKNOWN = "kept", "undone", "unknown"
+Row = tuple[str, str, str]  # model, id, name
+
+
+@dataclass(eq=False)
+class Block:
+    """A transaction, or a block in one that can roll back by itself."""
+
+    outer: Block | None
+    # Empty while open, which it stays where its process was killed.
+    outcome: str = ""
+    shut_at: int = 0
+    rows: list[Row] = field(default_factory=list)
+    inner: list[Block] = field(default_factory=list)
+
+    @property
+    def path(self) -> tuple[Block, ...]:
+        return (*self.outer.path, self) if self.outer else (self,)
+
+    def is_with(self, other: Block) -> bool:
+        """Whether both are in the same transaction."""
+        return self.path[0] is other.path[0]
+
+    def standing(self) -> list[Row]:
+        """Return the rows that stand if all around the block commits."""
+        inner = [block for block in self.inner if block.outcome == KEPT]
+        return self.rows + [row for block in inner for row in block.standing()]
+
+    def fallen(self) -> list[Row]:
+        """Return the rows of inner blocks that rolled back."""
+        found = []
+        for block in self.inner:
+            found += block.fallen()
+            if block.outcome != KEPT:
+                found += block.standing()
+        return found
+
+    def is_cut_short(self) -> bool:
+        """Whether an inner block is open, so that no commit can have begun."""
+        return any(not block.outcome for block in self.inner)
+
+    def outcomes(self) -> set[str]:
+        """Return the outcomes of the block and of all around it."""
+        return {block.outcome for block in self.path}
+
+
+@dataclass(eq=False)
+class Reserved:
+    """A range that a process reserved."""
+
+    counter: str
+    low: int
+    high: int
+    asked_at: int
+    at: int
+    is_bound: bool
+    block: Block | None
+    process: Process
+    # What is left of it after returns; after a return of which nobody knows whether
+    # the database took it, the numbers over ``top`` may be those of another range.
+    top: int = 0
+    may_be_returned: bool = False
+    returned_at: float = math.inf
+    # SQLite: it went back in a block that rolled back.
+    is_return_undone: bool = False
+    # SQLite: SQL rolled back to a savepoint that nobody can place.
+    is_dropped: bool = False
+    # A sequence's, which takes nothing back.
+    is_drawn: bool = False
+    # For its caller, not its process, to return.
+    is_lent: bool = False
+
+    @property
+    def void_block(self) -> Block | None:
+        """The block that rolled the range back, as it can where it is bound."""
+        if not self.is_bound or self.block is None:
+            return None
+        return next((b for b in self.block.path if b.outcome == UNDONE), None)
+
+    @property
+    def may_be_void(self) -> bool:
+        """Whether only the database knew whether the range was rolled back."""
+        outcomes = self.block.outcomes() if self.is_bound and self.block else set()
+        return UNKNOWN in outcomes and UNDONE not in outcomes
+
+
+@dataclass(eq=False)
+class Given:
+    """Numbers, one after the other, that a caller got."""
+
+    counter: str
+    low: int
+    high: int
+    asked_at: int
+    at: int
+    block: Block | None
+    process: Process
+    is_from_site: bool = False
+
+
+class Raised(NamedTuple):
+    """Max, raised by hand."""
+
+    counter: str
+    old: int
+    new: int
+    asked_at: int
+
+
+@dataclass
+class Floor:
+    """A number that no later range starts under."""
+
+    number: int
+    at: int
+    # Who was about to write it, and may have written it ahead of what was chosen.
+    writer: Process | None
+    # When it was written, if that was noted.
+    written_at: float = math.inf
+
+
+@dataclass
+class Return:
+    """A return that was taken, or may have been."""
+
+    counter: str
+    high: int
+    last: int
+    at: int
+    block: Block | None
+    process: Process
+    is_certain: bool
+
+
+@dataclass
+class Chosen:
+    """A row whose id somebody chose."""
+
+    number: int
+    at: int
+    block: Block
+    process: Process
+
+
+class Unborn(NamedTuple):
+    """A row that has a number, and failed: its connection was lost, or the server."""
+
+    name: str
+    counter: str | None
+    made_at: int
+    shut_at: int
+
+
+@dataclass(eq=False)
+class Process:
+    """What one process noted, in all its threads."""
+
+    seat: int
+    reserved: list[Reserved] = field(default_factory=list)
+    end: str = "killed"
+    forks: list[int] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+    # Explicit numbers whose floor it could not write.
+    unstored: list[int] = field(default_factory=list)
+    # How many floors it wrote, by counter.
+    floors: Counter[str] = field(default_factory=Counter)
+    # Whether it could not give back what it held.
+    is_cut_off: bool = False
+    # Of all threads.
+    unborn: list[Unborn] = field(default_factory=list)
+
+    def unborn_of(self, reserved: Reserved) -> int:
+        """Return how many numbers of a range rows may have that failed."""
+        return sum(
+            row.counter == reserved.counter
+            and row.made_at <= reserved.returned_at
+            and row.shut_at >= reserved.asked_at
+            for row in self.unborn
+        )
+
+
+@dataclass
+class Evidence:
+    """All that the journals say."""
+
+    processes: dict[int, Process] = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
+    returns: list[Return] = field(default_factory=list)
+    transactions: list[Block] = field(default_factory=list)
+    chosen: list[Chosen] = field(default_factory=list)
+    choosing: list[Floor] = field(default_factory=list)
+    # (kind, ids, asked at, process)
+    collided: list[tuple[str, list[str], int, Process]] = field(default_factory=list)
+    # Names of rows whose INSERT was under way when something went wrong.
+    may_exist: set[str] = field(default_factory=set)
+    floors: dict[str, list[Floor]] = field(default_factory=lambda: defaultdict(list))
+    raised: list[Raised] = field(default_factory=list)
+    # Numbers that may have been reserved, or jumped over, without a note.
+    lost: Counter[str] = field(default_factory=Counter)
+    lost_reservations: int = 0
+    counted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    counting: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+    tried: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    warnings: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    retries: int = 0
+    alone: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def chosen_numbers(self) -> set[int]:
+        """The numbers that somebody chose, or tried to."""
+        return {choosing.number for choosing in self.choosing}
+
+    @property
+    def reserved(self) -> Iterable[Reserved]:
+        return (each for p in self.processes.values() for each in p.reserved)
+
+
+def collect(folder: Path) -> Evidence:
+    """Read all journals of a run."""
+    evidence = Evidence()
+    for path in sorted(folder.glob("*.log")):
+        seat = int(path.name.split("-")[0])
+        process = evidence.processes.setdefault(seat, Process(seat))
+        reader = _Reader(evidence, process)
+        for entry in read(path):
+            reader.read(entry)
+        reader.close()
+    for process in evidence.processes.values():
+        process.reserved.sort(key=lambda reserved: reserved.at)
+    return evidence
+
+
+class _Reader:
+    """Reads the journal of one thread."""
+
+    def __init__(self, evidence: Evidence, process: Process) -> None:
+        self._evidence = evidence
+        self._process = process
+        self._block: Block | None = None
+        # When the thread asked for what is being read: after the line before.
+        self._asked_at = 0
+        # The names of rows that are being made, their counter, and since when.
+        self._made: list[str] = []
+        self._making: tuple[str | None, int] = (None, 0)
+        self._unborn: list[Unborn] = []
+        # (counter, size, when) that is being reserved, and the tries before this one.
+        self._reserving: tuple[str, int, int] | None = None
+        self._returning: tuple[str, int, int] | None = None
+        self._raising: tuple[str, int] | None = None
+        self._retries = 0
+        self._floor: Floor | None = None
+
+    def read(self, entry: Entry) -> None:
+        getattr(self, f"on_{entry.word}")(entry.at, *entry.rest.split(" "))
+        self._asked_at = entry.at
+        self._process.first = self._process.first or entry.at
+        self._process.last = max(self._process.last, entry.at)
+
+    def close(self) -> None:
+        """Take what was under way at the end as a kill left it."""
+        self._lose()
+        self._bury()
+        self._evidence.may_exist.update(self._made)
+        block = self._block
+        while block is not None and block.outer is not None:
+            block = block.outer
+        if block is not None:
+            block.outcome = UNDONE if block.is_cut_short() else UNKNOWN
+            self._evidence.transactions.append(block)
+
+    def _lose(self) -> None:
+        """Note what may have been done, though nobody said so."""
+        if self._reserving:
+            counter, size, _ = self._reserving
+            self._evidence.lost[counter] += size * (1 + self._retries)
+            self._evidence.lost_reservations += 1 + self._retries
+        if self._returning:
+            self._note_return(self._asked_at, is_certain=False)
+        if self._raising:
+            counter, by = self._raising
+            self._evidence.lost[counter] += by
+        self._reserving = self._raising = None
+        self._retries = 0
+
+    # Ranges
+
+    def on_reserving(self, at: int, counter: str, size: str) -> None:
+        self._lose()
+        self._reserving = counter, int(size), at
+
+    def on_range(self, at: int, counter: str, low: str, high: str, kind: str) -> None:
+        asked_at = self._asked_at
+        if self._reserving:
+            _, size, asked_at = self._reserving
+            self._evidence.lost[counter] += size * self._retries
+            self._evidence.lost_reservations += self._retries
+            self._reserving, self._retries = None, 0
+        reserved = Reserved(
+            counter,
+            int(low),
+            int(high),
+            asked_at,
+            at,
+            kind == "bound",
+            self._block,
+            self._process,
+            top=int(high),
+            is_drawn=kind == "drawn",
+        )
+        self._process.reserved.append(reserved)
+
+    def on_lent(self, at: int, counter: str, high: str) -> None:
+        newest = self._process.reserved[-1]
+        for reserved in self._process.reserved:
+            if (reserved.counter, reserved.high) == (counter, int(high)):
+                newest = reserved
+        newest.is_lent = True
+
+    def on_locked(self, at: int, *what: str) -> None:
+        """Count the tries before this one, which did nothing."""
+        if self._reserving:
+            counter, size, _ = self._reserving
+            self._evidence.lost[counter] += size * self._retries
+            self._evidence.lost_reservations += self._retries
+        if self._returning and self._retries:
+            self._note_return(at, is_certain=False)
+        self._reserving = self._returning = None
+        self._retries = 0
+
+    def on_retry(self, at: int, *text: str) -> None:
+        self._retries += 1
+        self._evidence.retries += 1
+
+    def on_returning(self, at: int, counter: str, high: str, last: str) -> None:
+        self._lose()
+        self._returning = counter, int(high), int(last)
+
+    def on_returned(self, at: int, *what: str) -> None:
+        self._note_return(at, is_certain=True)
+        self._retries = 0
+
+    def on_refused(self, at: int, *what: str) -> None:
+        self._evidence.refused += 1
+        if self._retries:
+            # A try that was lost may have been taken: the next was refused for that.
+            self._note_return(at, is_certain=False)
+        self._returning, self._retries = None, 0
+
+    def _note_return(self, at: int, *, is_certain: bool) -> None:
+        assert self._returning is not None
+        counter, high, last = self._returning
+        self._evidence.returns.append(
+            Return(counter, high, last, at, self._block, self._process, is_certain)
+        )
+        self._returning = None
+
+    def on_raising(self, at: int, counter: str, by: str) -> None:
+        self._raising = counter, int(by)
+
+    def on_raised(self, at: int, counter: str, old: str, new: str) -> None:
+        self._raising = None
+        if old != "None":
+            raised = Raised(counter, int(old), int(new), self._asked_at)
+            self._evidence.raised.append(raised)
+
+    # Numbers
+
+    def on_given(self, at: int, counter: str, *spans: str) -> None:
+        for span in spans:
+            low, high = span.split("-")
+            self._give(at, counter, int(low), int(high))
+
+    def on_got(self, at: int, counter: str, *spans: str) -> None:
+        for span in spans:
+            low, high = span.split("-")
+            self._give(at, counter, int(low), int(high), from_site=True)
+
+    def _give(
+        self, at: int, counter: str, low: int, high: int, *, from_site: bool = False
+    ) -> None:
+        given = Given(
+            *(counter, low, high, self._asked_at, at, self._block, self._process),
+            is_from_site=from_site,
+        )
+        self._evidence.given.append(given)
+
+    def on_counting(self, at: int, collection: str) -> None:
+        self._evidence.counting[collection] += 1
+
+    def on_counted(self, at: int, collection: str, number: str) -> None:
+        self._evidence.counted[collection].append(int(number))
+
+    # Rows
+
+    def on_making(self, at: int, model: str, *names: str) -> None:
+        # In a transaction those that failed before, and were caught, are gone.
+        self._made, self._making = list(names), (counter_of(model), at)
+
+    def _bury(self) -> None:
+        """Note rows that failed: no error has said that they got no numbers."""
+        self._process.unborn += self._unborn
+        self._unborn = []
+
+    def on_born(self, at: int, model: str, id: str, name: str) -> None:
+        counter = counter_of(model)
+        if counter:
+            number = number_of(id)
+            self._give(at, counter, number, number)
+        self._row(model, id, name)
+
+    def _row(self, model: str, id: str, name: str) -> None:
+        assert self._block is not None, f"{id} was inserted outside of any block."
+        self._block.rows.append((model, id, name))
+        if name in self._made:
+            self._made.remove(name)
+
+    def on_floor(self, at: int, counter: str, number: str) -> None:
+        self._process.floors[counter] += 1
+        self._floor = Floor(int(number), at, self._process)
+        self._evidence.floors[counter].append(self._floor)
+
+    def on_floored(self, at: int, counter: str) -> None:
+        assert self._floor is not None, f"{counter} was written, and not announced."
+        self._floor.written_at = at
+
+    def on_choosing(self, at: int, number: str) -> None:
+        self._evidence.choosing.append(Floor(int(number), at, None))
+
+    def on_chosen(self, at: int, id: str, name: str) -> None:
+        self._row("Plain", id, name)
+        assert self._block is not None
+        chosen = Chosen(number_of(id), at, self._block, self._process)
+        self._evidence.chosen.append(chosen)
+
+    def on_collided(self, at: int, kind: str, *ids: str) -> None:
+        self._made = []
+        collided = kind, list(ids), self._asked_at, self._process
+        self._evidence.collided.append(collided)
+
+    # Blocks
+
+    def on_open(self, at: int, *_: str) -> None:
+        block = Block(self._block)
+        if self._block is not None:
+            self._block.inner.append(block)
+        self._block = block
+
+    def on_shut(self, at: int, outcome: str) -> None:
+        block = self._block
+        assert block is not None
+        block.outcome, block.shut_at = outcome, at
+        self._block = block.outer
+        if block.outer is None:
+            self._evidence.transactions.append(block)
+            if outcome == UNKNOWN:
+                self._evidence.may_exist.update(self._made)
+            self._bury()
+            self._unborn = [Unborn(name, *self._making, at) for name in self._made]
+            self._made = []
+
+    # The rest
+
+    def on_step(self, at: int, *kind: str) -> None:
+        self._raising = None  # it went well, and the site has noted it
+        self._lose()
+        self._bury()
+        self._evidence.tried[" ".join(kind)] += 1
+
+    def on_did(self, at: int, *kind: str) -> None:
+        self._evidence.done[" ".join(kind)] += 1
+        if kind == ("block,", "raw_rollback_to") and self._block is not None:
+            for each in self._process.reserved:
+                if each.is_bound and each.block and each.block.is_with(self._block):
+                    each.is_dropped = True
+
+    def on_forked(self, at: int, seat: str) -> None:
+        self._process.forks.append(int(seat))
+
+    def on_forking(self, at: int, *_: str) -> None:
+        pass
+
+    on_web = on_forking
+
+    def on_ended(self, at: int, how: str) -> None:
+        self._process.end = how
+
+    def on_alone(self, at: int, seconds: str) -> None:
+        self._evidence.alone.append(float(seconds))
+
+    def on_error(self, at: int, kind: str, *text: str) -> None:
+        if kind == ReservationTimeout.__name__:
+            self._raising = None  # locked: nothing was committed
+        if kind in _WITHOUT_NUMBERS:
+            self._made = self._unborn = []
+        self._lose()
+        self._evidence.errors[f"{kind}: {' '.join(text)}"[:70]] += 1
+
+    def on_unstored(self, at: int, number: str) -> None:
+        if number:
+            self._process.unstored.append(int(number))
+
+    def on_warned(self, at: int, *text: str) -> None:
+        self._process.is_cut_off |= text[:2] == ("Unused", "numbers")
+        self._evidence.warnings[" ".join(text)[:70]] += 1
+
+    def on_failed(self, at: int, *text: str) -> None:
+        last_line = " ".join(text).removesuffix("\\n").rpartition("\\n")[2]
+        self._evidence.failures.append(f"Seat {self._process.seat}: {last_line}")

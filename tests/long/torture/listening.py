@@ -1,0 +1,142 @@
+"""Notes what django_hilo does to counters in this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from django.db import connections
+
+from django_hilo._database.connection import in_callers_transaction
+from django_hilo.conf import settings
+from django_hilo.counters import reservation
+from django_hilo.exceptions import RangeNotReturned, ReservationTimeout
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import Change, counter_changed, range_reserved
+from django_hilo.sources.column import ColumnSequence
+from tests.long.torture import sabotage
+from tests.long.torture.notes import note
+
+
+class _Log(logging.Handler):
+    """Notes that something is tried again, and that a floor could not be written."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "is tried again" in record.msg:
+            note("retry", record.getMessage())
+        elif "could not be raised" in record.msg:
+            note("unstored", record.args[2] if record.args else "")  # type: ignore[index]
+        elif record.levelno >= logging.WARNING:
+            note("warned", record.msg)
+
+
+def listen() -> None:
+    """Note each range that is reserved, returned or raised over, and its attempts."""
+    range_reserved.connect(_note_reserved)
+    counter_changed.connect(_note_changed)
+    logger = logging.getLogger("django_hilo")
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    logger.addHandler(_Log(logging.DEBUG))
+    reservation.raise_floor = _floored(reservation.raise_floor)
+    # Before and after: a process may be killed in between.
+    reservation.reserve_range = _announced(reservation.reserve_range)
+    ColumnSequence.reserve = _drawn(ColumnSequence.reserve)  # type: ignore[method-assign]
+    for name in "return_range", "return_issued":
+        setattr(reservation, name, _told(getattr(reservation, name)))
+
+
+def break_if_asked() -> None:
+    """Take a protection away, where the run is to prove that it is needed."""
+    kind = os.environ.get(sabotage.VARIABLE)
+    if kind:
+        sabotage.break_product(kind)
+
+
+def key(collection: str, node_tag: str | None, using: str) -> str:
+    """Return the key of a counter's row."""
+    tag = settings.node_tag(using) if node_tag is None else node_tag
+    return HiLoDocument.key(collection, tag)
+
+
+@contextmanager
+def _noting_locks(*what: object) -> Iterator[None]:
+    try:
+        yield
+    except ReservationTimeout:
+        # Nothing was committed.
+        note("locked", *what)
+        raise
+
+
+def _announced(reserve: Any) -> Any:
+    @wraps(reserve)
+    def reserve_range(collection: str, size: int, **options: Any) -> Any:
+        counter = key(collection, options["node_tag"], options["using"])
+        note("reserving", counter, size)
+        with _noting_locks(counter):
+            return reserve(collection, size, **options)
+
+    return reserve_range
+
+
+def _drawn(reserve: Any) -> Any:
+    @wraps(reserve)
+    def draw(source: Any, using: str, size: int, **options: Any) -> Any:
+        counter = HiLoDocument.key(*source.key)
+        note("reserving", counter, size)
+        with _noting_locks(counter):
+            return reserve(source, using, size, **options)
+
+    return draw
+
+
+def _floored(raise_floor: Any) -> Any:
+    @wraps(raise_floor)
+    def lift(collection: str, number: int, using: str, **options: Any) -> int:
+        counter = key(collection, options.get("node_tag"), using)
+        note("floor", counter, number)
+        highest: int = raise_floor(collection, number, using, **options)
+        note("floored", counter)
+        return highest
+
+    return lift
+
+
+def _told(give_back: Any) -> Any:
+    @wraps(give_back)
+    def returning(
+        collection: str, high: int, last: int, mark: str, **options: Any
+    ) -> Any:
+        using = options.get("using", "default")
+        what = key(collection, options.get("node_tag"), using), high, last
+        note("returning", *what)
+        try:
+            with _noting_locks(*what):
+                result = give_back(collection, high, last, mark, **options)
+        except RangeNotReturned:
+            note("refused", *what)
+            raise
+        note("returned", *what)
+        return result
+
+    return returning
+
+
+def _note_reserved(reservation: Any, using: str, **kwargs: object) -> None:
+    # Only sequences, which take nothing back, give no ticket.
+    free = "free" if reservation.ticket else "drawn"
+    bound = "bound" if in_callers_transaction(connections[using]) else free
+    numbers = reservation.range
+    counter = key(reservation.collection, reservation.node_tag, using)
+    note("range", counter, numbers.low, numbers.high, bound)
+
+
+def _note_changed(change: str, **facts: Any) -> None:
+    if change == Change.RAISED and "node_tag" in facts and "collection" in facts:
+        counter = key(facts["collection"], facts["node_tag"], facts["using"])
+        note("raised", counter, facts["old"], facts["new"])

@@ -1,0 +1,206 @@
+"""What a user does to ids and rows, one operation a method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from typing import Any
+
+from django.db import IntegrityError, connection, connections, models, transaction
+
+from django_hilo.exceptions import ReservationTimeout
+from django_hilo.generator import (
+    iter_ids,
+    next_id,
+    next_ids,
+    next_number,
+    next_numbers,
+    return_ranges,
+)
+from django_hilo.models import HiLoDocument
+from tests.apps.numbers.models import Item
+from tests.apps.records.models import Letter, Order, Plain
+from tests.long.torture.blocks import alone, guarded
+from tests.long.torture.counters import ORDERS, PLAIN, items
+from tests.long.torture.errors import Doomed
+from tests.long.torture.notes import note, spans_of
+
+
+class Operations:
+    """One thread's hand in the counters."""
+
+    def __init__(self, seat: int, thread: int) -> None:
+        self._start = f"{seat}.{thread}"
+        self._names = 0
+
+    # Ids alone
+
+    def next_id(self, count: int) -> None:
+        for number in range(count):
+            give([next_id(Order) if number % 2 else next_id("orders")])
+
+    def next_ids(self, count: int) -> None:
+        give(next_ids(Order, count))
+
+    def manager_next_ids(self, count: int) -> None:
+        give(Order.objects.next_ids(count))
+
+    def iter_ids(self, count: int) -> None:
+        for id in islice(iter_ids("records.Order"), count):
+            give([id])
+
+    def next_numbers(self, count: int) -> None:
+        note("given", items(), *spans_of(next_numbers(Item, count)))
+
+    def assign_ids(self, count: int, saves: bool) -> None:
+        orders = [Order(name=name) for name in self._made(Order, count)]
+        Order.objects.assign_ids(orders)
+        if not saves:
+            give([order.pk for order in orders])
+            return
+        with self._rows():
+            for order in orders:
+                order.save()
+            bear(*orders)
+
+    # Rows
+
+    def create(self) -> None:
+        with self._rows():
+            bear(Order.objects.create(name=self._made(Order, 1)[0]))
+
+    def save(self) -> None:
+        order = Order(name=self._made(Order, 1)[0])
+        with self._rows():
+            order.save()
+            bear(order)
+
+    def bulk_create(self, count: int) -> None:
+        orders = [Order(name=name) for name in self._made(Order, count)]
+        with self._rows():
+            Order.objects.bulk_create(orders)
+            bear(*orders)
+
+    def get_or_create(self) -> None:
+        with self._rows():
+            order, created = Order.objects.get_or_create(name=self._made(Order, 1)[0])
+            assert created, f"{order.pk} has the name {order.name}"
+            bear(order)
+
+    def create_integer(self) -> None:
+        with self._rows():
+            bear(Item.objects.create(name=self._made(Item, 1)[0]))
+
+    def bulk_create_integer(self, count: int) -> None:
+        items = [Item(name=name) for name in self._made(Item, count)]
+        with self._rows():
+            Item.objects.bulk_create(items)
+            bear(*items)
+
+    def create_plain(self) -> None:
+        self._insert_plain([Plain(name=self._made(Plain, 1)[0])])
+
+    def bulk_create_plain(self, count: int) -> None:
+        self._insert_plain([Plain(name=name) for name in self._made(Plain, count)])
+
+    def explicit(self, jump: int) -> None:
+        number = next_number(Plain)
+        note("given", PLAIN, f"{number}-{number}")
+        note("choosing", number + jump)
+        row = Plain(id=f"plain-things/{number + jump}-A", name=self._made(Plain, 1)[0])
+        self._insert_plain([row], chosen=True)
+
+    def _insert_plain(self, rows: list[Plain], *, chosen: bool = False) -> None:
+        """Insert rows; a number that somebody chose may be in the way."""
+        inside = connection.in_atomic_block
+        try:
+            with guarded() if inside else alone():
+                if len(rows) == 1:
+                    rows[0].save(force_insert=True)
+                else:
+                    Plain.objects.bulk_create(rows)
+                if chosen:
+                    note("chosen", rows[0].pk, rows[0].name)
+                else:
+                    bear(*rows)
+        except IntegrityError as error:
+            if connection.needs_rollback:
+                raise Doomed(str(error)) from error
+            note("collided", "chosen" if chosen else "own", *[row.pk for row in rows])
+
+    def gapless(self) -> None:
+        with self._rows():
+            bear(Letter.objects.create(name=self._made(Letter, 1)[0]))
+
+    # The memory, the connections
+
+    def return_ranges(self) -> None:
+        return_ranges()
+
+    def close(self) -> None:
+        connections.close_all()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def locked_by_itself(self) -> None:
+        """Ask for a range while the own transaction holds the counter's row."""
+        if connection.vendor == "sqlite":
+            return  # the range is taken in the same transaction
+        with transaction.atomic():
+            rows = HiLoDocument.objects.select_for_update()
+            if not rows.filter(pk=ORDERS).exists():
+                return
+            try:
+                # More than any range holds.
+                ids = next_ids(Order, 40_000)
+            except ReservationTimeout:
+                return
+            give(ids)
+
+    def _made(self, model: type[models.Model], count: int) -> list[str]:
+        """Return names of rows that are to be made."""
+        first = self._names
+        self._names += count
+        names = [f"{self._start}.{first + place}" for place in range(count)]
+        note("making", model.__name__, *names)
+        return names
+
+    def _rows(self) -> AbstractContextManager[None]:
+        return nullcontext() if connection.in_atomic_block else alone()
+
+
+def give(ids: Iterable[str]) -> None:
+    """Note ids of orders that the process may use now."""
+    note("given", ORDERS, *spans_of(order_number(id) for id in ids))
+
+
+def order_number(id: str) -> int:
+    """Return the number of an order's id, which must have its exact shape."""
+    number = int(id.removeprefix("orders/").removesuffix("-A"))
+    assert id == f"orders/{number}-A", f"{id} is no id of an order."
+    return number
+
+
+def bear(*rows: models.Model) -> None:
+    """Note rows that were inserted."""
+    for row in rows:
+        note("born", type(row).__name__, row.pk, row.name)  # type: ignore[attr-defined]
+
+
+ROWS = {
+    "assign_ids",
+    "create",
+    "save",
+    "bulk_create",
+    "get_or_create",
+    "create_integer",
+    "bulk_create_integer",
+    "create_plain",
+    "bulk_create_plain",
+    "explicit",
+    "gapless",
+}
+Operation = Callable[..., Any]

@@ -1,0 +1,105 @@
+"""Whether each row is there that was committed, with its data, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.long.torture.counters import GAPLESS, counter_of, number_of
+from tests.long.torture.evidence import (
+    KEPT,
+    UNDONE,
+    UNKNOWN,
+    Evidence,
+    Given,
+    Process,
+    Row,
+)
+from tests.long.torture.stored import Stored
+
+
+def settle_unknown(evidence: Evidence, stored: Stored) -> list[str]:
+    """Let the table tell of transactions of which only the database knows.
+
+    Returns what is wrong: those of which it has a part.
+    """
+    torn = []
+    rows = set(stored.rows)
+    for transaction in evidence.transactions:
+        if transaction.outcome != UNKNOWN:
+            continue
+        standing = transaction.standing()
+        there = [row for row in standing if row in rows]
+        if standing:
+            transaction.outcome = KEPT if there else UNDONE
+        if 0 < len(there) < len(standing):
+            torn.append(f"Torn: of {_some(standing)} only {_some(there)}")
+    return torn
+
+
+def wrongs(evidence: Evidence, stored: Stored) -> list[str]:
+    """Compare the rows with the journals, and return what is wrong."""
+    kept: set[Row] = set()
+    undone: set[Row] = set()
+    for transaction in evidence.transactions:
+        fine = transaction.outcome == KEPT
+        (kept if fine else undone).update(transaction.standing())
+        undone.update(transaction.fallen())
+    rows = set(stored.rows)
+    unnoted = {row for row in rows - kept if row[2] in evidence.may_exist}
+    _give_unnoted(evidence, unnoted)
+    failures = []
+    for what, wrong in (
+        ("Committed, but not in the table", kept - rows),
+        ("Rolled back, but in the table", (undone - kept) & rows),
+        ("In the table, but of no committed transaction", rows - kept - unnoted),
+    ):
+        if wrong:
+            failures.append(f"{what}: {_some(wrong)}")
+    evidence.done["rows committed"] = len(rows)
+    evidence.done["rows rolled back"] = len(undone)
+    evidence.done["rows that nobody lived to note"] = len(unnoted)
+    return failures + _gapless_wrongs(evidence, stored)
+
+
+def _give_unnoted(evidence: Evidence, rows: Iterable[Row]) -> None:
+    """Count the numbers of rows whose process did not live to note them."""
+    chosen = evidence.chosen_numbers
+    for model, id, name in rows:
+        counter = counter_of(model)
+        process = evidence.processes.get(int(name.split(".")[0]))
+        number = number_of(id)
+        if counter and process and number not in chosen:
+            evidence.given.append(_given(counter, number, process))
+            process.unborn = [row for row in process.unborn if row.name != name]
+
+
+def _given(counter: str, number: int, process: Process) -> Given:
+    at = process.last
+    return Given(counter, number, number, at, at, None, process)
+
+
+def _gapless_wrongs(evidence: Evidence, stored: Stored) -> list[str]:
+    failures = []
+    numbers = sorted(number_of(id) for model, id, _ in stored.rows if model == "Letter")
+    last = stored.gapless.get(GAPLESS, 0)
+    evidence.done["gapless numbers"] = last
+    if numbers != list(range(1, last + 1)):
+        missing = set(range(1, last + 1)) ^ set(numbers)
+        failures.append(f"Gaps among gapless ids up to {last}: {_some(missing)}")
+    for collection, asked in evidence.counting.items():
+        told = evidence.counted[collection]
+        last = stored.gapless.get(collection, 0)
+        if len(set(told)) < len(told):
+            failures.append(f"Gapless numbers of {collection} came twice: {told}")
+        if max(told, default=0) > last or not len(told) <= last <= asked:
+            failures.append(
+                f"{collection} is at {last}; {asked} asked, {len(told)} were told."
+            )
+    return failures
+
+
+def _some(things: Iterable[Any]) -> str:
+    listed = sorted(map(str, things))
+    shown = ", ".join(listed[:6])
+    return f"{shown}{' ...' if len(listed) > 6 else ''} ({len(listed)})"

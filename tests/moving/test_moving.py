@@ -1,0 +1,576 @@
+"""MoveToHiLo on the database: what is refused and kept, and what a crash leaves."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, migrations, models
+from django.db.migrations.optimizer import MigrationOptimizer
+from django.db.migrations.writer import MigrationWriter
+
+from django_hilo._allocation import pool
+from django_hilo.exceptions import HiLoError
+from django_hilo.fields import HiLoBigAutoField, HiLoField
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.moving import MoveToHiLo
+from django_hilo.moving.shapes import shape_of
+from tests.support.databases import CHOSEN
+from tests.support.moving_stage import (
+    APP,
+    Broken,
+    Stage,
+    failing_before,
+    item,
+    move_owner,
+    owner,
+)
+
+pytestmark = pytest.mark.servers
+
+BIG = models.BigAutoField
+REFERENCES = {("moved_item", "owner_id"), ("moved_owner", "parent_id")}
+
+
+@pytest.fixture
+def stage(transactional_db):
+    pool.after_fork_in_child()
+    stage = Stage()
+    yield stage
+    stage.drop()
+
+
+def fill(stage, *keys):
+    owners, items = stage.model("Owner").objects, stage.model("Item").objects
+    for key in keys:
+        owners.create(pk=key, name=str(key), parent_id=keys[0])
+        items.create(owner_id=key)
+
+
+def contents(stage):
+    """Return names with what they refer to."""
+    owners, items = stage.model("Owner").objects, stage.model("Item").objects
+    return (
+        sorted(owners.values_list("name", "parent__name")),
+        sorted(items.values_list("owner__name", flat=True)),
+    )
+
+
+def ids(stage):
+    return sorted(stage.model("Owner").objects.values_list("id", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "hilo", "expected"),
+    [
+        ({}, {}, "owners/7-A"),
+        ({"width": 5}, {}, "owners/00007-A"),
+        ({"collection": "O-x"}, {"SHOW_NODE_TAG": False}, "O-x/7"),
+        ({}, {"SEPARATOR": "'", "NODE_TAG": "ABCD"}, "owners'7-ABCD"),
+        ({}, {"SEPARATOR": "\\"}, "owners\\7-A"),
+        ({}, {"SEPARATOR": "%"}, "owners%7-A"),
+    ],
+)
+def test_ids_are_as_the_field_makes_them(stage, settings, options, hilo, expected):
+    settings.HILO = {**settings.HILO, "NODE_TAG": "A", **hilo}
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 7, 123456)
+    stage.migrate(move_owner(field=HiLoField(primary_key=True, **options)))
+    assert expected in ids(stage)
+    long = expected.replace("00007", "123456").replace("7", "123456")
+    assert long in ids(stage)
+    made = stage.model("Owner").objects.create().pk
+    assert made == long.replace("123456", "123457")
+    stage.model("Owner").objects.filter(pk=made).delete()
+    stage.undo()
+    assert ids(stage) == [7, 123456]
+
+
+@pytest.mark.parametrize("key", [models.AutoField, BIG, HiLoBigAutoField])
+def test_the_key_may_be_any_integer(stage, key):
+    stage.migrate(owner(key(primary_key=True)), item())
+    highest = {models.AutoField: 2**31 - 2, BIG: 10**18}.get(key, 10**8)
+    fill(stage, 1, 7, highest)
+    before = contents(stage)
+    stage.migrate(move_owner())
+    assert set(ids(stage)) == {f"owners/{n}-A" for n in (1, 7, highest)}
+    assert contents(stage) == before
+    assert stage.model("Owner").objects.create().pk == f"owners/{highest + 1}-A"
+    stage.model("Owner").objects.filter(name="").delete()
+    stage.undo()
+    assert ids(stage) == [1, 7, highest]
+    assert contents(stage) == before
+
+
+def test_an_empty_table_needs_no_counter(stage):
+    """As in a squashed migration, which makes the tables as well."""
+    stage.migrate(owner(BIG(primary_key=True)), item(), move_owner())
+    assert not HiLoDocument.objects.exists()
+    assert stage.model("Owner").objects.create().pk == "owners/1-A"
+    assert set(foreign_keys()) == REFERENCES
+    stage.undo()
+
+
+@pytest.mark.parametrize("key", [BIG, models.UUIDField])
+def test_empty_tables_do_without_the_home_of_the_counters(stage, settings, key):
+    """Which is made after them, where test databases are made from nothing."""
+    settings.HILO = {**settings.HILO, "DATABASE": "other"}  # no access to it here
+    stage.migrate(owner(key(primary_key=True)), item(), move_owner())
+    assert stage.model("Owner")._meta.pk.get_internal_type() == "CharField"
+    assert set(foreign_keys()) == REFERENCES
+
+
+@pytest.mark.parametrize("key", [0, -3])
+def test_numbers_under_one_are_refused(stage, key):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5, 6)
+    with connection.constraint_checks_disabled():
+        stage.model("Owner").objects.filter(pk=6).update(name="left")
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM moved_item")
+            cursor.execute(f"UPDATE moved_owner SET id = {key} WHERE id = 6")
+    with pytest.raises(HiLoError, match=rf"Owner.id has {key}: .* at least 1"):
+        stage.migrate(move_owner())
+    assert ids(stage) == [key, 5]
+
+
+def test_an_id_that_is_too_long_is_refused(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 12345)
+    field = HiLoField(primary_key=True, max_length=13)
+    with pytest.raises(HiLoError, match="'owners/12345-A' has 14 .* takes 13"):
+        stage.migrate(move_owner(field=field))
+    stage.migrate(move_owner(field=HiLoField(primary_key=True, max_length=14)))
+    assert ids(stage) == ["owners/12345-A"]
+
+
+def test_two_ids_with_one_number_do_not_go_back(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    stage.migrate(move_owner())
+    fill(stage, "owners/3-A", "owners/x/3-B", "owners/4-A")
+    before = contents(stage), ids(stage)
+    with pytest.raises(HiLoError, match="'owners/3-A' and 'owners/x/3-B' have the"):
+        stage.undo()
+    assert (contents(stage), ids(stage)) == before
+    stage.model("Item").objects.filter(owner="owners/x/3-B").delete()
+    stage.model("Owner").objects.filter(pk="owners/x/3-B").delete()
+    stage.undo()
+    assert ids(stage) == [3, 4]
+
+
+def test_a_text_that_is_no_id_does_not_go_back(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    stage.migrate(move_owner())
+    fill(stage, "owners/3-A", "managers/Ann")
+    with pytest.raises(HiLoError, match="'managers/Ann' has none"):
+        stage.undo()
+    assert len(ids(stage)) == 2
+
+
+def test_a_number_over_the_type_does_not_go_back(stage, settings):
+    settings.HILO = {**settings.HILO, "MAX_FLOOR_JUMP": 2**40}
+    stage.migrate(owner(models.AutoField(primary_key=True)), item())
+    stage.migrate(move_owner())
+    fill(stage, "owners/3-A", f"owners/{2**31}-A")
+    if CHOSEN == "sqlite":
+        stage.undo()  # its integers have eight bytes, whatever they are called
+        assert ids(stage) == [3, 2**31]
+        return
+    with pytest.raises(HiLoError, match=f"{2**31}-A' is over {2**31 - 1}"):
+        stage.undo()
+    assert len(ids(stage)) == 2
+
+
+def test_references_without_constraint(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item(db_constraint=False))
+    fill(stage, 5)
+    stage.model("Item").objects.create(owner_id=77)
+    stage.migrate(move_owner())
+    items = stage.model("Item").objects.order_by("id")
+    assert list(items.values_list("owner_id", flat=True)) == [
+        "owners/5-A",
+        "owners/77-A",
+    ]
+    stage.model("Item").objects.create(owner_id="owners/5-B")
+    with pytest.raises(HiLoError, match="Item.owner cannot .*'owners/5-B' is no row"):
+        stage.undo()
+    stage.model("Item").objects.filter(owner_id="owners/5-B").delete()
+    stage.undo()
+    items = stage.model("Item").objects.order_by("id")
+    assert list(items.values_list("owner_id", flat=True)) == [5, 77]
+
+
+def test_uuids_of_no_row_are_refused(stage):
+    stage.migrate(owner(models.UUIDField(primary_key=True)), item(db_constraint=False))
+    fill(stage, uuid.uuid4())
+    stray = uuid.uuid4()
+    stage.model("Item").objects.create(owner_id=stray)
+    with pytest.raises(HiLoError, match="Item.owner refers to .*no row of moved.Owner"):
+        stage.migrate(move_owner())
+    stage.model("Item").objects.filter(owner_id=stray).delete()
+    stage.migrate(move_owner())
+    assert ids(stage) == ["owners/1-A"]
+
+
+def test_uuids_in_an_order(stage):
+    stage.migrate(owner(models.UUIDField(primary_key=True)), item())
+    for name in "bca":
+        stage.model("Owner").objects.create(pk=uuid.uuid4(), name=name)
+    stage.migrate(move_owner(order_by=["-name"]))
+    named = dict(stage.model("Owner").objects.values_list("name", "id"))
+    assert named == {"c": "owners/1-A", "b": "owners/2-A", "a": "owners/3-A"}
+    assert stage.model("Owner").objects.create().pk == "owners/4-A"
+
+
+@pytest.mark.parametrize("order_by", [["nam"], ["parent__name"], ["name", "-made"]])
+def test_an_order_that_is_not_there_is_refused(stage, order_by):
+    stage.migrate(owner(models.UUIDField(primary_key=True)), item())
+    with pytest.raises(HiLoError, match="order_by names .* take one of id, name, par"):
+        stage.migrate(move_owner(order_by=order_by))
+    assert stage.model("Owner").objects.count() == 0
+    with pytest.raises(TypeError, match=r"order_by is a list of names: \['name'\]"):
+        move_owner(order_by="name")
+
+
+class Char32UUIDField(models.UUIDField):
+    """As Django's release notes write it, for columns of before MariaDB 10.7."""
+
+    def db_type(self, connection):
+        return "char(32)"
+
+    def get_db_prep_value(self, value, connection, prepared=False):
+        value = super().get_db_prep_value(value, connection, prepared)
+        return value.hex if isinstance(value, uuid.UUID) else value
+
+
+@pytest.mark.skipif(CHOSEN == "postgres", reason="PostgreSQL always had the type.")
+def test_uuids_in_columns_of_before_there_was_the_type(stage):
+    stage.migrate(owner(Char32UUIDField(primary_key=True)), item())
+    key = uuid.uuid4()
+    fill(stage, key)
+    type = ContentType.objects.create(app_label=APP, model="owner")
+    entry = LogEntry.objects.create(
+        user=User.objects.create(username="someone"),
+        content_type=type,
+        object_id=str(key),
+        action_flag=ADDITION,
+    )
+    stage.migrate(move_owner())
+    entry.refresh_from_db()
+    assert [entry.object_id] == ids(stage)
+    stage.model("Owner").objects.create(name="new")
+    stage.undo()
+    entry.refresh_from_db()
+    assert entry.object_id == str(key)
+    assert stage.model("Owner").objects.get(pk=key).name == str(key)
+    assert stage.model("Owner").objects.get(name="new").pk.version == 4
+
+
+@pytest.mark.skipif(CHOSEN != "mariadb", reason="Others roll back all of it.")
+def test_a_crash_after_the_way_back_of_uuids(stage):
+    """Before it is recorded, or in the next operation of the migration."""
+    stage.migrate(owner(models.UUIDField(primary_key=True)), item())
+    key = uuid.uuid4()
+    fill(stage, key)
+    entry = LogEntry.objects.create(
+        user=User.objects.create(username="someone"),
+        content_type=ContentType.objects.create(app_label=APP, model="owner"),
+        object_id=str(key),
+        action_flag=ADDITION,
+    )
+    stage.migrate(move_owner())
+    with connection.schema_editor() as editor:
+        stage.done[-1].unapply(stage.states[-2].clone(), editor)
+    stage.undo()
+    entry.refresh_from_db()
+    assert entry.object_id == str(key)
+    assert ids(stage) == [key]
+
+
+def test_the_log_of_the_admin_follows(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5)
+    type = ContentType.objects.create(app_label=APP, model="owner")
+    user = User.objects.create(username="someone")
+
+    def log(content_type, object_id):
+        return LogEntry.objects.create(
+            user=user,
+            content_type=content_type,
+            object_id=object_id,
+            action_flag=ADDITION,
+        ).pk
+
+    mine, gone, odd = log(type, "5"), log(type, "99"), log(type, "no key")
+    other = log(ContentType.objects.get_for_model(User), "5")
+
+    def logged():
+        found = LogEntry.objects.in_bulk()
+        return [found[pk].object_id for pk in (mine, gone, odd, other)]
+
+    stage.migrate(move_owner())
+    assert logged() == ["owners/5-A", "owners/99-A", "no key", "5"]
+    stage.undo()
+    assert logged() == ["5", "99", "no key", "5"]
+
+
+def test_columns_that_are_not_there_are_refused(stage):
+    stage.migrate(owner(BIG(primary_key=True)))
+    generic = {"admin.LogEntry": ("content_type", "objekt")}
+    with pytest.raises(HiLoError, match="generic names 'admin.LogEntry' with .*objekt"):
+        stage.migrate(move_owner(generic=generic))
+    # As a column that is to hold text.
+    type = ContentType.objects.create(app_label=APP, model="owner")
+    LogEntry.objects.create(
+        user=User.objects.create(username="someone"), content_type=type, action_flag=1
+    )
+    generic = {"admin.LogEntry": ("content_type", "action_flag")}
+    with pytest.raises(HiLoError, match=r"LogEntry.action_flag .*no text.*CharField\("):
+        stage.migrate(move_owner(generic=generic))
+
+
+def test_a_foreign_key_of_an_unknown_table_is_refused(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE moved_stranger (n bigint, CONSTRAINT stranger "
+            "FOREIGN KEY (n) REFERENCES moved_owner (id))"
+        )
+    with pytest.raises(HiLoError, match="moved_stranger.n refers to moved.Owner.id"):
+        stage.migrate(move_owner())
+    assert ids(stage) == [5]
+
+
+@pytest.mark.parametrize("key", ["integer", "uuid"])
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_a_crash_between_steps(stage, monkeypatch, back, key):
+    """Where DDL is transactional nothing has happened; elsewhere it can be repeated."""
+    if key == "integer":
+        stage.migrate(
+            owner(BIG(primary_key=True), unique_together={("parent", "name")}), item()
+        )
+        keys = [1, 2, 30]
+    else:
+        stage.migrate(owner(models.UUIDField(primary_key=True)), item())
+        keys = [uuid.uuid4() for _ in range(3)]
+    fill(stage, *keys)
+    expected = contents(stage)
+    if back:
+        stage.migrate(move_owner())
+    goes = stage.undo if back else lambda: stage.migrate(move_owner())
+    for number in range(100):
+        mend = failing_before(monkeypatch, number)
+        try:
+            goes()
+        except Broken:
+            mend()
+            if CHOSEN != "mariadb":
+                assert contents(stage) == expected
+            continue
+        mend()
+        break
+    assert 5 <= number < 100
+    assert contents(stage) == expected
+    if back:
+        assert ids(stage) == sorted(keys)
+    else:
+        assert len(ids(stage)) == 3
+        made = stage.model("Owner").objects.create().pk
+        assert int(made.split("/")[1].split("-")[0]) > 3
+    assert set(foreign_keys()) == REFERENCES
+
+
+def foreign_keys():
+    found = {}
+    with connection.cursor() as cursor:
+        for table in ("moved_item", "moved_owner"):
+            relations = connection.introspection.get_constraints(cursor, table)
+            for name, about in relations.items():
+                if about["foreign_key"]:
+                    found[table, about["columns"][0]] = name
+    return found
+
+
+def test_constraints_keep_their_names(stage):
+    unique = models.UniqueConstraint(fields=["id", "name"], name="unique_pair")
+    index = models.Index(fields=["parent", "-id"], name="an_index")
+    stage.migrate(
+        owner(
+            BIG(primary_key=True),
+            unique_together={("parent", "name")},
+            constraints=[unique],
+            indexes=[index],
+        ),
+        item(),
+    )
+    fill(stage, 1, 2)
+
+    def names():
+        found = {}
+        with connection.cursor() as cursor:
+            for table in ("moved_item", "moved_owner"):
+                all_of = connection.introspection.get_constraints(cursor, table)
+                for name, about in all_of.items():
+                    # SQLite has names of its own for those of a CREATE TABLE.
+                    if not name.startswith(("__", "sqlite_")):
+                        found[table, name] = about["columns"], about["unique"]
+        return found
+
+    before = names()
+    assert ("moved_owner", "unique_pair") in before
+    stage.migrate(move_owner())
+    assert names() == before
+    stage.undo()
+    assert names() == before
+
+
+def test_it_is_written_into_migrations():
+    operation = MoveToHiLo(
+        "owner", "id", HiLoField(primary_key=True), {"a.B": ("c", "d")}, ["made"]
+    )
+    migration = type("Migration", (migrations.Migration,), {"operations": [operation]})
+    text = MigrationWriter(migration("0002", APP), include_header=False).as_string()
+    names: dict = {}
+    exec(text, names)
+    (again,) = names["Migration"].operations
+    assert again.deconstruct()[2].keys() == operation.deconstruct()[2].keys()
+    assert again.generic == operation.generic
+    assert again.order_by == operation.order_by
+    assert again.describe() == "Move owner.id to HiLo ids"
+    assert again.migration_name_fragment == "move_owner_to_hilo"
+
+
+def test_no_optimizer_leaves_it_out():
+    made, moved = owner(BIG(primary_key=True)), move_owner()
+    later = migrations.AlterField(
+        "owner", "id", HiLoField(primary_key=True, max_length=80)
+    )
+    other = migrations.AddField("owner", "note", models.TextField(default=""))
+    optimized = MigrationOptimizer().optimize([moved, other, later], APP)
+    assert moved in optimized
+    assert moved in MigrationOptimizer().optimize([made, other, moved, later], APP)
+
+
+@pytest.mark.parametrize("wrong", [{"anchor": "parent"}, {"convention": str}])
+def test_anchors_and_conventions_are_refused(wrong):
+    with pytest.raises(ValueError, match="AlterField after it"):
+        move_owner(field=HiLoField(primary_key=True, **wrong))
+
+
+def test_other_fields_are_refused(stage):
+    with pytest.raises(TypeError, match="needs a HiLoField"):
+        MoveToHiLo("owner", "id", BIG(primary_key=True))
+    stage.migrate(owner(models.CharField(max_length=9, primary_key=True)))
+    with pytest.raises(HiLoError, match="is a CharField: MoveToHiLo moves"):
+        stage.migrate(move_owner())
+    with pytest.raises(HiLoError, match="is no primary key"):
+        stage.migrate(MoveToHiLo("owner", "name", HiLoField()))
+
+
+def test_the_server_prefix_stands_in_the_ids(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5)
+    ServerPrefix.objects.create(node_tag="A", prefix="North9/")
+    stage.migrate(move_owner())
+    assert ids(stage) == ["owners/North9/5-A"]
+    assert stage.model("Owner").objects.create().pk == "owners/North9/6-A"
+    stage.model("Owner").objects.filter(name="").delete()
+    stage.undo()
+    assert ids(stage) == [5]
+
+
+@pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB compares collations.")
+@pytest.mark.parametrize("key", [BIG, models.UUIDField])
+def test_tables_of_another_collation(stage, key):
+    """Columns of two collations cannot refer to each other: all get the key's."""
+    stage.migrate(owner(key(primary_key=True)), item())
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE moved_owner DEFAULT COLLATE utf8mb4_unicode_ci")
+        cursor.execute("ALTER TABLE moved_item DEFAULT COLLATE utf8mb4_bin")
+    keys = [5, 6] if key is BIG else [uuid.uuid4(), uuid.uuid4()]
+    fill(stage, *keys)
+    before = contents(stage)
+    stage.migrate(move_owner())
+    assert contents(stage) == before
+    fill(stage, "owners/90-A")
+    before = contents(stage)
+    stage.undo()
+    assert contents(stage) == before
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="Django before 4.1 made these.")
+def test_a_serial_column(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE moved_owner ALTER id DROP IDENTITY")
+        cursor.execute("CREATE SEQUENCE moved_numbers OWNED BY moved_owner.id")
+        cursor.execute(
+            "ALTER TABLE moved_owner ALTER id SET DEFAULT nextval('moved_numbers')"
+        )
+    for name in "abc":
+        stage.model("Owner").objects.create(name=name)
+    stage.model("Owner").objects.filter(name="c").delete()
+    stage.migrate(move_owner(field=HiLoField(primary_key=True, db_collation="C")))
+    assert ids(stage) == ["owners/1-A", "owners/2-A"]
+    assert stage.model("Owner").objects.create().pk == "owners/4-A"
+    stage.undo()
+    made = stage.model("Owner").objects.create().pk
+    assert made > 4
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="Django's way to name a schema.")
+def test_a_table_in_a_schema(stage):
+    with connection.cursor() as cursor:
+        cursor.execute('CREATE SCHEMA "moved Schema"')
+    try:
+        table = '"moved Schema"."The owner\'s"'
+        stage.migrate(owner(BIG(primary_key=True), db_table=table), item())
+        fill(stage, 5, 6)
+        before = contents(stage)
+        stage.migrate(move_owner())
+        assert ids(stage) == ["owners/5-A", "owners/6-A"]
+        assert contents(stage) == before
+        stage.undo()
+        assert ids(stage) == [5, 6]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute('DROP SCHEMA "moved Schema" CASCADE')
+
+
+def test_a_migration_that_is_not_atomic(stage, monkeypatch):
+    """PostgreSQL and SQLite make one transaction of it all the same."""
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5, 6)
+    before = contents(stage)
+    migration = migrations.Migration("some", APP)
+    migration.atomic, migration.operations = False, [move_owner()]
+    mend = failing_before(monkeypatch, 4)
+    with (
+        pytest.raises(Broken),
+        connection.schema_editor(atomic=False) as editor,
+    ):
+        migration.apply(stage.states[-1].clone(), editor)
+    mend()
+    if CHOSEN != "mariadb":
+        assert contents(stage) == before
+    stage.migrate(move_owner())
+    assert contents(stage) == before
+
+
+def test_missing_tables_of_ours_are_told(stage, monkeypatch):
+    stage.migrate(owner(BIG(primary_key=True)))
+    monkeypatch.setattr(HiLoDocument._meta, "db_table", "not_there")
+    with pytest.raises(HiLoError, match=r'add \("django_hilo", "0003_raised_by"\)'):
+        stage.migrate(move_owner())
+
+
+@pytest.mark.django_db(databases=["default", "other"], transaction=True)
+def test_each_database_has_its_own_tag(stage):
+    stage.migrate(owner(BIG(primary_key=True)), move_owner())
+    field = stage.model("Owner")._meta.get_field("id")
+    assert shape_of(field, "other").example(7) == "owners/7-B"
+    assert shape_of(field, "default").example(7) == "owners/7-A"

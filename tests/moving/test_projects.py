@@ -1,0 +1,258 @@
+"""MoveToHiLo by the real commands, in a project with whatever may refer to a key."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.moving_shop import (
+    FILL,
+    INTEGER,
+    RELATIONS,
+    UUID,
+    models,
+    move,
+    shop_in,
+)
+from tests.support.projects import project_in
+
+pytestmark = pytest.mark.usefixtures("unblocked")
+
+# A new object in each direction, by save().
+CREATE = """
+    from shop.models import *
+    made = [Customer.objects.create(name=f"new{n}") for n in range(40)]
+    made[1].parent = made[0]
+    made[1].save()
+    made[2].friends.add(made[3])
+    Company.objects.create(name="new company", tax="1")
+    print(*[each.pk for each in made])
+"""
+
+
+@pytest.fixture
+def unblocked(django_db_blocker):
+    with django_db_blocker.unblock():
+        yield
+
+
+def relations(project):
+    """Return the keys by name, and who is related to whom by names."""
+    found = json.loads(project.run(RELATIONS))
+    return found.pop("keys"), found
+
+
+@pytest.mark.parametrize("key", [INTEGER, UUID], ids=["integers", "uuids"])
+def test_there_and_back(tmp_path, key):
+    order_by = 'order_by=["made"],' if key == UUID else ""
+    with shop_in(tmp_path, key) as project:
+        project.run(FILL, "12")
+        old_keys, before = relations(project)
+        move(project, order_by)
+        assert "CANNOT BE WRITTEN" in project.manage("sqlmigrate", "shop", "0002")
+        project.manage("migrate")
+        assert "No changes" in project.manage("makemigrations", "--check")
+        new_keys, after = relations(project)
+        assert after == before
+        if key == INTEGER:
+            assert new_keys == {
+                name: f"customers/{old}-A" for name, old in old_keys.items()
+            }
+            highest = 13  # of the one that was deleted
+        else:
+            assert new_keys == {f"c{n}": f"customers/{n + 1}-A" for n in range(12)}
+            highest = 12
+        made = project.run(CREATE).split()
+        assert made[0] == f"customers/{highest + 1}-A"
+        assert len(set(made)) == 40
+
+        _, before = relations(project)
+        project.manage("sqlmigrate", "shop", "0002", "--backwards")
+        project.manage("migrate", "shop", "0001")
+        project.write("shop/models.py", models(key))
+        (project.folder / "shop/migrations/0002_hilo.py").unlink()
+        assert "No changes" in project.manage("makemigrations", "--check")
+        back, after = relations(project)
+        assert after == before
+        assert {name: back[name] for name in old_keys} == old_keys
+        if key == INTEGER:
+            assert back["new0"] == str(highest + 1)
+            again = project.run(CREATE.replace("new", "again")).split()
+            assert int(again[0]) > highest + 40
+
+        _, before = relations(project)
+        move(project, order_by)
+        project.manage("migrate")
+        assert relations(project)[1] == before
+
+
+SHOP = """
+    from django.contrib.contenttypes.fields import GenericForeignKey
+    from django.contrib.contenttypes.models import ContentType
+    from django.db import models
+    from django_hilo.fields import HiLoField
+
+    class Order(models.Model):
+        id = {key}(primary_key=True)
+
+    class {tag}(models.Model):
+        content_type = models.ForeignKey(ContentType, models.CASCADE)
+        object_id = models.CharField(max_length=64)
+        target = GenericForeignKey()
+        class Meta:
+            db_table = {table!r}
+"""
+BIG = "models.BigAutoField"
+WITHOUT_CONSTRAINT = """
+    from django.db import models
+
+    class Visit(models.Model):
+        order = models.ForeignKey(
+            "shop.Order", models.DO_NOTHING, db_constraint=False
+        )
+"""
+SHOW = """
+    from django.db import connection
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT order_id FROM visits_visit")
+        print(*[row[0] for row in cursor.fetchall()])
+"""
+
+
+def a_shop(project, *apps, tag="Tag", table="tags", key=BIG):
+    project.set(INSTALLED_APPS=["django.contrib.contenttypes", "django_hilo", *apps])
+    project.write("shop/models.py", SHOP.format(key=key, tag=tag, table=table))
+
+
+def moved(project, name="0002_hilo"):
+    project.write(
+        f"shop/migrations/{name}.py",
+        """
+        from django.db import migrations
+        from django_hilo.fields import HiLoField
+        from django_hilo.moving import MoveToHiLo
+
+        class Migration(migrations.Migration):
+            dependencies = [("django_hilo", "0003_raised_by"), ("shop", "0001_initial")]
+            operations = [MoveToHiLo("order", "id", HiLoField(
+                max_length=64, primary_key=True, serialize=False
+            ))]
+        """,
+    )
+
+
+@pytest.mark.parametrize("later", ["another table", "another name"])
+def test_generic_keys_that_a_later_migration_renames(tmp_path, later):
+    """Both run at once, so that the installed model is ahead of the database."""
+    with project_in(tmp_path) as project:
+        a_shop(project, "shop")
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "-v0")
+        project.run("""
+            from shop.models import *
+            Tag.objects.create(target=Order.objects.create())
+        """)
+        moved(project)
+        if later == "another table":
+            tag, operation = "Tag", "AlterModelTable('tag', 'labels')"
+        else:
+            tag, operation = "Label", "RenameModel('Tag', 'Label')"
+        project.write(
+            "shop/migrations/0003_later.py",
+            f"""
+            from django.db import migrations
+
+            class Migration(migrations.Migration):
+                dependencies = [("shop", "0002_hilo")]
+                operations = [
+                    migrations.{operation},
+                    migrations.AlterModelTable({tag!r}, "labels"),
+                ]
+            """,
+        )
+        a_shop(project, "shop", tag=tag, table="labels", key="HiLoField")
+        project.manage("migrate", "-v0")
+        found = project.run(f"""
+            from shop.models import *
+            print(*[each.target.pk for each in {tag}.objects.all()])
+        """)
+        assert found == "orders/1-A"
+
+
+def test_generic_keys_that_a_later_migration_adds(tmp_path):
+    with project_in(tmp_path) as project:
+        a_shop(project, "shop")
+        text = (project.folder / "shop/models.py").read_text()
+        start, end = text.index("    content_type ="), text.index("    class Meta")
+        project.write("shop/models.py", text[:start] + text[end:])
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "-v0")
+        moved(project)
+        a_shop(project, "shop", key="HiLoField")
+        project.write(
+            "shop/migrations/0003_later.py",
+            """
+            from django.db import migrations, models
+
+            class Migration(migrations.Migration):
+                dependencies = [
+                    ("contenttypes", "0002_remove_content_type_name"),
+                    ("shop", "0002_hilo"),
+                ]
+                operations = [
+                    migrations.AddField("Tag", "content_type", models.ForeignKey(
+                        "contenttypes.ContentType", models.CASCADE
+                    )),
+                    migrations.AddField(
+                        "Tag", "object_id", models.CharField(max_length=64)
+                    ),
+                ]
+            """,
+        )
+        project.manage("migrate", "-v0")
+        assert "No changes" in project.manage("makemigrations", "--check")
+
+
+def test_references_of_no_constraint_and_no_dependency(tmp_path):
+    with project_in(tmp_path) as project:
+        a_shop(project, "shop", "visits")
+        project.write("visits/models.py", WITHOUT_CONSTRAINT)
+        project.manage("makemigrations", "shop", "visits", "-v0")
+        project.manage("migrate", "-v0")
+        project.run("""
+            from visits.models import Visit
+            from shop.models import Order
+            Visit.objects.create(order=Order.objects.create())
+        """)
+        moved(project)
+        a_shop(project, "shop", "visits", key="HiLoField")
+        project.manage("migrate", "-v0")
+        assert project.run(SHOW) == "orders/1-A"
+        # The way back begins where the migration's dependencies end.
+        failed = project.manage("migrate", "shop", "0001", expect=1)
+        assert "visits.Visit.order refers to shop.Order.id, and the state" in failed
+        file = project.folder / "shop/migrations/0002_hilo.py"
+        file.write_text(
+            file.read_text().replace("[(", '[("visits", "0001_initial"), (', 1)
+        )
+        project.manage("migrate", "shop", "0001", "-v0")
+        assert project.run(SHOW) == "1"
+
+
+def test_references_of_an_app_without_migrations(tmp_path):
+    with project_in(tmp_path) as project:
+        a_shop(project, "shop", "visits")
+        project.write("visits/models.py", WITHOUT_CONSTRAINT)
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "--run-syncdb", "-v0")
+        moved(project)
+        a_shop(project, "shop", "visits", key="HiLoField")
+        # In a new database the table is of texts from the start, and empty.
+        project.run("""
+            from django.test.utils import get_runner, setup_databases
+            from django.test.utils import teardown_databases
+            teardown_databases(setup_databases(0, False), 0)
+        """)
+        failed = project.manage("migrate", expect=1)
+        assert "visits.Visit.order refers to shop.Order.id" in failed

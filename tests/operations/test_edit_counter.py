@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from django_hilo._operations import edit_counter, server_prefixes
+from django_hilo._operations.remote import known_target
+from django_hilo._operations.table_scan import highest_numbers, homes
+from django_hilo.counters import reserve, return_range
+from django_hilo.exceptions import (
+    CounterNotLowered,
+    HiLoError,
+    InvalidDocumentId,
+    RangeNotReturned,
+)
+from django_hilo.generator import next_id, next_ids, next_number, return_ranges
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.signals import Change, counter_changed, range_reserved
+from tests.apps.records.models import Order
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+@pytest.fixture
+def told():
+    """Keep what `counter_changed` tells."""
+    heard = []
+
+    def receiver(**kwargs):
+        heard.append((kwargs["change"], kwargs["old"], kwargs["new"], kwargs["user"]))
+
+    counter_changed.connect(receiver)
+    yield heard
+    counter_changed.disconnect(receiver)
+
+
+def counter(collection="orders", node_tag="A", using="default") -> HiLoDocument:
+    return HiLoDocument.objects.using(using).get(pk=f"{collection}/{node_tag}")
+
+
+def lower(document: HiLoDocument, number: int) -> HiLoDocument:
+    state = edit_counter.state_of(document)
+    return edit_counter.lower_max(document, number, state=state, user="me")
+
+
+class TestCreate:
+    def test_the_first_range_starts_over_it(self, told):
+        edit_counter.create_counter("Tickets", "A", 1024, using="default", user="me")
+        assert next_number("tickets") == 1025
+        assert told == [(Change.CREATED, None, 1024, "me")]
+
+    def test_on_another_database(self):
+        made = edit_counter.create_counter("tickets", "B", 9, using="other", user=None)
+        assert edit_counter.database_of(made) == "other"
+        assert next_id("tickets", using="other") == "tickets/10-B"
+        assert not HiLoDocument.objects.filter(collection="tickets").exists()
+
+    def test_one_at_0_is_told_too(self, told):
+        edit_counter.create_counter("tickets", "A", 0, using="default", user="me")
+        assert told == [(Change.CREATED, None, 0, "me")]
+        assert next_number("tickets") == 1
+
+    @pytest.mark.parametrize("number", [-1, MAX_NUMBER + 1, "7", True, None, 1.0])
+    def test_max_is_a_number_from_0_to_2_63_minus_1(self, number):
+        with pytest.raises(InvalidDocumentId, match="Max must be"):
+            edit_counter.create_counter("t", "A", number, using="default", user=None)
+        assert not HiLoDocument.objects.exists()
+
+
+class TestRaise:
+    def test_the_next_range_starts_over_it(self, told, new_process):
+        next_number(Order)
+        edit_counter.raise_max(counter(), 500, user="me")
+        new_process()
+        assert next_number(Order) == 501
+        assert told == [(Change.RAISED, 32, 500, "me")]
+
+    def test_what_is_held_goes_on_and_cannot_be_returned_over_it(self, new_process):
+        next_number(Order)
+        edit_counter.raise_max(counter(), 500, user=None)
+        assert next_number(Order) == 2
+        assert return_ranges() == 0
+        assert counter().max == 500
+
+    def test_it_loses_no_reservation_that_came_in_between(self, python):
+        next_number(Order)
+        seen = counter()
+        python("from django_hilo.counters import reserve; reserve('orders', 100)")
+        with pytest.raises(CounterNotLowered, match="132 by now, and 100"):
+            edit_counter.raise_max(seen, 100, user=None)
+        assert counter().max == 132
+        assert edit_counter.raise_max(seen, 200, user=None).max == 200
+        assert reserve("orders", 1).range.low == 201
+
+    def test_the_same_max_changes_nothing(self, told):
+        reserve("orders", 10)
+        before = counter().ticket
+        assert edit_counter.raise_max(counter(), 10, user=None).max == 10
+        assert counter().ticket == before
+        assert not told
+
+
+class TestLower:
+    def test_it_gives_the_numbers_again(self, told, new_process):
+        reserve("orders", 100)
+        assert lower(counter(), 40).max == 40
+        assert told == [(Change.LOWERED, 100, 40, "me")]
+        assert next_id(Order) == "orders/41-A"
+
+    def test_the_floor_falls_with_it(self):
+        Order.objects.create(id="orders/70-A").delete()
+        assert counter().floor == 70
+        assert lower(counter(), 0).floor == 0
+        assert next_id(Order) == "orders/1-A"
+
+    def test_this_process_gives_nothing_of_its_old_range(self):
+        assert next_ids(Order, 3)[-1] == "orders/3-A"
+        lower(counter(), 0)
+        other = reserve("orders", 32)
+        assert next_number(Order) == other.range.high + 1
+
+    def test_it_is_refused_while_a_row_has_a_higher_number(self, told):
+        Order.objects.create(id="orders/70-A")
+        with pytest.raises(CounterNotLowered, match=r"'orders/70-A'.*under 70"):
+            lower(counter(), 69)
+        assert counter().max == 70
+        assert lower(counter(), 70)
+
+    def test_rows_of_other_nodes_and_collections_do_not_count(self):
+        reserve("orders", 10)
+        Order.objects.create(id="orders/70-B")
+        Order.objects.create(id="users/70-A")
+        assert lower(counter(), 0).max == 0
+
+    def test_rows_on_every_database_of_the_home_count(self, settings):
+        settings.HILO = {"NODE_TAG": "A", "DATABASE": "default"}
+        reserve("orders", 100)
+        Order.objects.using("other").create(id="orders/70-A")
+        with pytest.raises(CounterNotLowered, match=r"records.Order on 'other'"):
+            lower(counter(), 60)
+
+    def test_a_table_that_cannot_be_read_refuses_it(self, monkeypatch):
+        reserve("orders", 10)
+        monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+        with pytest.raises(CounterNotLowered, match="not known"):
+            lower(counter(), 0)
+
+    def test_who_draws_while_it_is_confirmed_is_noticed(self, python):
+        reserve("orders", 100)
+        seen = counter()
+        python("from django_hilo.counters import reserve; reserve('orders', 32)")
+        with pytest.raises(CounterNotLowered, match="132 now. Some process still"):
+            lower(seen, 40)
+        assert counter().max == 132
+
+    def test_a_return_after_it_is_refused(self):
+        reserved = reserve("orders", 100)
+        lower(counter(), 40)
+        with pytest.raises(RangeNotReturned):
+            return_range("orders", 100, 99, reserved.ticket)
+
+
+class TestDelete:
+    def test_it_starts_again(self, told):
+        next_number(Order)
+        document = counter()
+        state = edit_counter.state_of(document)
+        edit_counter.delete_counter(document, state=state, user="me")
+        assert told == [(Change.DELETED, 32, None, "me")]
+        assert not HiLoDocument.objects.exists()
+        assert next_number(Order) == 1
+
+    def test_it_is_refused_while_rows_exist(self):
+        Order.objects.create()
+        document = counter()
+        with pytest.raises(CounterNotLowered, match="'orders/1-A'"):
+            edit_counter.delete_counter(
+                document, state=edit_counter.state_of(document), user=None
+            )
+        assert HiLoDocument.objects.exists()
+
+    def test_who_draws_while_it_is_confirmed_is_noticed(self):
+        reserve("orders", 10)
+        document = counter()
+        state = edit_counter.state_of(document)
+        reserve("orders", 10)
+        with pytest.raises(CounterNotLowered, match="20 now"):
+            edit_counter.delete_counter(document, state=state, user=None)
+
+
+class TestBlocks:
+    def test_a_block_is_nobody_elses(self, told):
+        next_number(Order)
+        target = edit_counter.target_of(counter())
+        block = edit_counter.lend_range(target, 1000, user="me")
+        assert (block.range.low, block.range.high) == (33, 1032)
+        assert told == [(Change.RESERVED, 32, 1032, "me")]
+        taken = {next_number(Order) for _ in range(40)}
+        assert taken == {*range(2, 33), *range(1033, 1042)}
+
+    def test_its_end_comes_back_with_the_ticket(self, told):
+        block = edit_counter.lend_range(known_target("orders"), 1000, user="me")
+        high, ticket = block.range.high, block.ticket
+        with pytest.raises(RangeNotReturned):
+            edit_counter.return_lent(
+                known_target("orders"), high, 10, "0" * 32, user="me"
+            )
+        assert (
+            edit_counter.return_lent(
+                known_target("orders"), high, 10, ticket, user="me"
+            )
+            == 10
+        )
+        assert told[1:] == [(Change.RETURNED, 1000, 10, "me")]
+        assert reserve("orders", 1).range.low == 11
+
+    def test_it_starts_over_what_this_process_has_seen(self):
+        next_ids(Order, 100)
+        HiLoDocument.objects.filter(pk="orders/A").update(max=5)
+        assert (
+            edit_counter.lend_range(known_target("orders"), 10, user=None).range.low
+            == 101
+        )
+
+
+def test_an_id_is_shown_as_it_would_be_given(settings):
+    reserve("orderlines", 1)
+    ServerPrefix.objects.create(node_tag="A", prefix="North/")
+    assert edit_counter.id_at(counter("orderlines"), 7) == "OrderLines/North/7-A"
+    reserve("sortables", 1)
+    shown = "sortables/North/0000000000000000007-A"
+    assert edit_counter.id_at(counter("sortables"), 7) == shown
+    settings.HILO = {"SHOW_NODE_TAG": False, "SEPARATOR": ":"}
+    assert edit_counter.id_at(counter("orderlines"), 7) == "OrderLines:North/7"
+
+
+def test_a_prefix_is_set_and_told(told):
+    server_prefixes.set_prefix("A", "North/", using="default", user="me")
+    server_prefixes.set_prefix("A", "", using="default", user="me")
+    assert ServerPrefix.objects.get().prefix == ""
+    assert told == [
+        (Change.SET, None, "North/", "me"),
+        (Change.SET, "North/", "", "me"),
+    ]
+
+
+def test_a_receiver_that_fails_stops_nobody():
+    def receiver(**kwargs):
+        raise RuntimeError
+
+    counter_changed.connect(receiver)
+    try:
+        assert edit_counter.take_gapless("invoices", using="default", user=None) == 1
+    finally:
+        counter_changed.disconnect(receiver)
+
+
+@pytest.fixture
+def client():
+    client = APIClient()
+    client.force_authenticate(User.objects.create_superuser("boss"))
+    return client
+
+
+class OrdersOnOther:
+    def db_for_write(self, model, **hints):
+        return "other" if model is Order else None
+
+    def allow_migrate(self, db, app_label, **hints):
+        return db == "default"
+
+
+def document(key: str = "orders/A") -> HiLoDocument:
+    return HiLoDocument.objects.get(pk=key)
+
+
+@pytest.fixture(params=[counter_changed, range_reserved])
+def bad_receiver(request):
+    """A receiver that writes an audit row which the database refuses."""
+    Group.objects.create(name="taken")
+
+    def audit(**kwargs):
+        Group.objects.create(name="taken")
+
+    request.param.connect(audit)
+    yield
+    request.param.disconnect(audit)
+
+
+class TestReceivers:
+    @pytest.mark.parametrize(
+        ("address", "body"),
+        [
+            ("/hilo/gapless/orders/next/", {}),
+            ("/hilo/collections/orders/ranges/", {"size": 5}),
+            ("/hilo/collections/orders/next-id/", {}),
+        ],
+    )
+    def test_what_is_answered_is_never_rolled_back(
+        self, client, monkeypatch, bad_receiver, address, body
+    ):
+        monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+        answers = [client.post(address, body, format="json") for _ in range(4)]
+        given = [str(a.json()) for a in answers if a.status_code == 201]
+        assert len(set(given)) == len(given)
+        assert {a.status_code for a in answers} <= {201, 503}
+
+    def test_a_doomed_transaction_is_told(self, bad_receiver):
+        with pytest.raises(HiLoError, match="receiver"), transaction.atomic():
+            lent = edit_counter.lend_range(known_target("orders"), 5, user=None)
+            pytest.fail(f"{lent} will be rolled back")
+
+    def test_outside_a_transaction_it_stops_nobody(self, bad_receiver):
+        assert edit_counter.take_gapless("orders", using="default", user=None) == 1
+        assert reserve("orders", 5).range.high == 5
+
+
+class TestTables:
+    def test_untagged_ids_of_another_node_count(self, settings):
+        settings.HILO = {"NODE_TAG": "B", "SHOW_NODE_TAG": False}
+        ServerPrefix.objects.create(node_tag="B", prefix="b-")
+        assert Order.objects.create().pk == "orders/b-1"
+        settings.HILO = {"NODE_TAG": "A", "SHOW_NODE_TAG": False}
+        row = document("orders/B")
+        with pytest.raises(CounterNotLowered, match="orders/b-1"):
+            edit_counter.lower_max(row, 0, state=edit_counter.state_of(row), user=None)
+
+    def test_tables_that_a_router_sends_rows_to_count(self, settings):
+        settings.DATABASE_ROUTERS = [OrdersOnOther()]
+        reserve("orders", 10)
+        with connections["other"].cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO records_order (id, name) VALUES ('orders/5-A', '')"
+            )
+        settings.HILO = {"DATABASE": "default"}
+        (found,) = [
+            t for t in highest_numbers("orders", "A", "default") if t.using == "other"
+        ]
+        assert found.id == "orders/5-A"
+
+    def test_a_home_that_the_setting_names_is_one(self, settings):
+        settings.DATABASE_ROUTERS = [OrdersOnOther()]
+        assert homes() == ["default"]
+        settings.HILO = {"DATABASE": "other"}
+        assert homes() == ["other"]
+
+    def test_looking_locks_no_writer_out(self):
+        Order.objects.create()
+        with CaptureQueriesContext(connection) as queries:
+            highest_numbers("orders", "A", "default")
+        (statement,) = [q["sql"].split()[0] for q in queries]
+        assert statement in ("SELECT", "DECLARE")
+
+    def test_a_missing_table_ends_no_transaction(self, monkeypatch):
+        monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+        with transaction.atomic():
+            (found,) = highest_numbers("orders", "A", "default")
+            assert found.error
+            assert Group.objects.count() == 0

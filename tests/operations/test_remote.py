@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from django_hilo._allocation.target import resolve
+from django_hilo._operations.remote import (
+    known_gapless_target,
+    known_target,
+    lend,
+    take_back,
+)
+from django_hilo.counters import KeyColumn, Range, seed_gapless_number
+from django_hilo.counters.reservation import reserve, return_issued, return_range
+from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
+from django_hilo.models import HiLoDocument
+from django_hilo.sources.own import OwnCounter
+from tests.apps.numbers.models import Item
+from tests.apps.records.models import Order
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+
+
+class TestKnownTarget:
+    def test_a_model_spells_it(self):
+        assert known_target("orderLINES").collection == "OrderLines"
+
+    def test_the_database_is_the_models_or_the_callers(self):
+        assert known_target("orders").using == "default"
+        assert known_target("orders", "other").node_tag == "B"
+
+    def test_a_stored_counter_is_enough(self):
+        reserve("tickets", 1, using="other")
+        assert known_target("tickets", "other").collection == "tickets"
+        with pytest.raises(LookupError, match="'tickets/A' on 'default'"):
+            known_target("tickets")
+
+    def test_asking_makes_no_counter(self):
+        with pytest.raises(LookupError, match="Mind the spelling"):
+            known_target("ordres")
+        with pytest.raises(InvalidDocumentId):
+            known_target("7up")
+        assert not HiLoDocument.objects.exists()
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
+def test_what_goes_back_while_another_asks_is_lent_again(monkeypatch):
+    target = resolve(Item)
+    first = lend(target, 32)
+    last = first.range.low + 4
+    reserve = OwnCounter.reserve
+
+    def return_first(*args, **kwargs):
+        assert take_back(target, first.range.high, last, first.ticket) == last
+        return reserve(*args, **kwargs)
+
+    monkeypatch.setattr(OwnCounter, "reserve", return_first)
+    assert lend(target, 10).range == Range(last + 1, last + 10)
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
+def test_a_range_of_keys_may_be_reserved_by_hand():
+    column = KeyColumn("numbers_item", "id")
+    mine = reserve("numbers_item", 5, node_tag="", column=column)
+    theirs = Item.objects.create().pk
+    assert theirs == mine.range.high + 1
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'numbers_item'")
+        assert cursor.fetchone() == (theirs + 31,)
+
+
+class TestKnownGaplessTarget:
+    def test_a_model_with_gapless_ids_spells_it(self):
+        target = known_gapless_target("REGISTRATIONS")
+        assert (target.collection, target.using) == ("registrations", "default")
+        assert known_gapless_target("letters", "other").using == "other"
+
+    def test_numbers_are_counted_where_the_rows_are(self, settings):
+        settings.HILO = {"DATABASE": "other"}
+        assert known_gapless_target("letters").using == "default"
+        assert known_gapless_target("orders").using == "default"
+
+    def test_a_stored_counter_is_enough(self):
+        seed_gapless_number("seeded", 7, "other")
+        assert known_gapless_target("seeded", "other").collection == "seeded"
+        with pytest.raises(LookupError, match="Mind the spelling"):
+            known_gapless_target("seeded")
+
+
+class TestIssuedRanges:
+    def test_only_their_issuer_may_return_them_without_a_ticket(self):
+        lend(Order, 32)
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 32, 5, "ravendb-")
+        lent = lend(Order, 32, issuer="ravendb-")
+        assert lent.ticket.startswith("ravendb-")
+        assert len(lent.ticket) == 32
+        assert return_issued("orders", 64, 40, "ravendb-") == 40
+
+    @pytest.mark.parametrize("last", [-5, 0, 31, 32, 65])
+    def test_one_number_of_them_is_used_at_least(self, last):
+        lend(Order, 32)
+        lend(Order, 32, issuer="ravendb-")
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 64, last, "ravendb-")
+
+    def test_a_second_delivery_of_a_return_is_refused(self):
+        """RavenDB's protocol takes it, and gives the next client's range again."""
+        lend(Order, 64, issuer="ravendb-")
+        return_issued("orders", 64, 32, "ravendb-")
+        lend(Order, 32, issuer="ravendb-")
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 64, 32, "ravendb-")
+
+    def test_the_ticket_works_too(self):
+        lent = lend(Order, 32, issuer="ravendb-")
+        assert return_range("orders", 32, 0, lent.ticket) == 0
+
+    def test_no_issuer_returns_nothing(self):
+        lend(Order, 32)
+        with pytest.raises(RangeNotReturned):
+            return_issued("orders", 32, 5, "")

@@ -1,0 +1,87 @@
+"""What the package says of itself is what is tested and pinned."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+CLASSIFIERS = PYPROJECT["project"]["classifiers"]
+GROUPS = PYPROJECT["dependency-groups"]
+
+
+def versions(start: str) -> set[str]:
+    found = (text.removeprefix(start) for text in CLASSIFIERS if text.startswith(start))
+    return {version for version in found if re.fullmatch(r"\d+\.\d+", version)}
+
+
+def name_of(requirement: str) -> str:
+    name = re.match(r"[\w.-]+", requirement)
+    assert name
+    return name[0].lower().replace("_", "-")
+
+
+def packages(group: str) -> set[str]:
+    found: set[str] = set()
+    for each in GROUPS[group]:
+        if isinstance(each, dict):
+            found |= packages(each["include-group"])
+        else:
+            found.add(name_of(each))
+    return found
+
+
+def pinned(file: Path) -> set[str]:
+    found: set[str] = set()
+    for line in file.read_text().splitlines():
+        if line.startswith("-r "):
+            found |= pinned(file.parent / line[3:])
+        elif line and not line.startswith("#"):
+            assert "==" in line, line
+            found.add(name_of(line))
+    return found
+
+
+def test_the_classifiers_are_the_tested_versions():
+    makefile = (PROJECT / "Makefile").read_text()
+    matrix = re.search(r"^MATRIX := (.*)$", makefile, re.MULTILINE)
+    assert matrix
+    tested = [pair.split(":") for pair in matrix[1].split()]
+    assert versions("Framework :: Django :: ") == {django for django, _ in tested}
+    pythons = {python for _, python in tested}
+    assert versions("Programming Language :: Python :: ") == pythons
+
+
+def test_the_first_lines_of_the_readme_name_them():
+    line = re.search(r"^Python .*$", (PROJECT / "README.md").read_text(), re.MULTILINE)
+    assert line
+    for version in (
+        *versions("Framework :: Django :: "),
+        *versions("Programming Language :: Python :: "),
+    ):
+        assert version in line[0]
+
+
+def test_the_lowest_versions_are_tested():
+    lowest = min(versions("Programming Language :: Python :: "))
+    assert PYPROJECT["project"]["requires-python"] == f">={lowest}"
+    lowest = min(versions("Framework :: Django :: "))
+    assert PYPROJECT["project"]["dependencies"] == [f"django>={lowest}"]
+
+
+def test_the_changelog_starts_with_this_version():
+    headings = re.findall(
+        r"^## (?:\[)?([^\s\]]+)", (PROJECT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert headings[0] in (PYPROJECT["project"]["version"], "Unreleased")
+
+
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_what_a_group_names_is_pinned(group):
+    file = PROJECT / "requirements" / f"{group}.txt"
+    # Django itself is pinned with the example, and named by the package.
+    assert packages(group) == pinned(file) - {"django"}

@@ -1,0 +1,348 @@
+"""Stored numbers and ids: the presets and their rules, row by row; no database.
+
+The expected numbers are written out, as the other systems give them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from django_hilo.counters import Range
+from django_hilo.exceptions import CounterExhausted, UnsafeSource
+from django_hilo.identifiers import MAX_NUMBER
+from django_hilo.sources import (
+    Row,
+    database,
+    django_sequences,
+    doctrine,
+    efcore,
+    hibernate,
+    marten,
+    nhibernate,
+    rules,
+    sqlalchemy_hilo,
+)
+from django_hilo.sources.rules import Rule
+from tests.support.partners import FORMULAS
+
+SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
+ONE_ROW: Any = {"table": "orders_seq"}
+SEQUENCE: Any = {"sequence": "orders_seq"}
+NOT_LAST_USED: Any = {**SEGMENT, "stored_last_used": False}
+BEFORE_5_3: Any = {**SEGMENT, "version": "5.2.18"}
+LEGACY = [hibernate.HiLo, hibernate.SequenceHiLo]
+NH_LEGACY = [nhibernate.HiLo, nhibernate.SequenceHiLo]
+
+
+def legacy(block: int) -> list[Any]:
+    multiple = hibernate.MultipleHiLo(block - 1, "orders")
+    return [multiple, *(preset(block - 1) for preset in [*LEGACY, *NH_LEGACY])]
+
+
+def enhanced(block: int) -> list[Any]:
+    places = SEQUENCE, ONE_ROW, NOT_LAST_USED, BEFORE_5_3
+    return [hibernate.EnhancedHiLo(block, **place) for place in places]
+
+
+def pooled(block: int) -> list[Any]:
+    places = SEQUENCE, ONE_ROW, NOT_LAST_USED, BEFORE_5_3
+    return [hibernate.Pooled(block, **place) for place in places]
+
+
+def pooled_lo(block: int) -> list[Any]:
+    sequences = [
+        hibernate.PooledLo(block, **SEQUENCE),
+        nhibernate.PooledLo(block, **SEQUENCE),
+    ]
+    return [*sequences, *pooled_lo_tables(block)]
+
+
+def pooled_lo_tables(block: int) -> list[Any]:
+    return [
+        *(hibernate.PooledLo(block, **p) for p in (ONE_ROW, NOT_LAST_USED, BEFORE_5_3)),
+        *(nhibernate.PooledLo(block, **place) for place in (ONE_ROW, SEGMENT)),
+    ]
+
+
+def pooled_below(block: int) -> list[Any]:
+    places = SEQUENCE, ONE_ROW, SEGMENT
+    return [
+        *(nhibernate.Pooled(block, **place) for place in places),
+        *(hibernate.Pooled(block, version="4.3.10", **place) for place in places),
+    ]
+
+
+# Rule, sources, number stored before, ids, number stored after; the size is one block.
+WORKED = [
+    ("L1", legacy(32768), 0, (1, 32767), 1),
+    ("L1", legacy(10), 1, (10, 19), 2),
+    ("L1", legacy(10), 7, (70, 79), 8),
+    ("L2", enhanced(10), 0, (1, 10), 2),  # read again at 1
+    ("L2", enhanced(10), 1, (1, 10), 2),
+    ("L2", enhanced(20), 7, (121, 140), 8),
+    ("L3", [hibernate.EnhancedHiLo(10, **SEGMENT)], 0, (1, 10), 1),
+    ("L3", [hibernate.EnhancedHiLo(10, **SEGMENT)], 1, (11, 20), 2),
+    ("L3", [hibernate.EnhancedHiLo(20, **SEGMENT)], 7, (141, 160), 8),
+    ("L4", [hibernate.Pooled(50, **SEGMENT)], 0, (1, 1), 50),
+    ("L4", [hibernate.Pooled(50, **SEGMENT)], 50, (2, 51), 100),
+    ("L4", [hibernate.Pooled(50, **SEGMENT)], 100, (52, 101), 150),
+    ("L5", pooled(50), 1, (1, 1), 51),
+    ("L5", pooled(50), 51, (2, 51), 101),
+    ("L5", pooled(50), 101, (52, 101), 151),
+    ("L6", [hibernate.PooledLo(50, **SEGMENT)], 0, (1, 50), 50),
+    ("L6", [hibernate.PooledLo(50, **SEGMENT)], 50, (51, 100), 100),
+    ("L6", [hibernate.PooledLo(20, **SEGMENT)], 1000, (1001, 1020), 1020),
+    ("L7", pooled_lo(50), 1, (1, 50), 51),
+    ("L7", pooled_lo(50), 51, (51, 100), 101),
+    ("L7", pooled_lo(20), 1001, (1001, 1020), 1021),
+    ("L8", pooled_below(10), 1, (1, 10), 21),  # read again at 11
+    ("L8", pooled_below(10), 11, (1, 10), 21),
+    ("L8", pooled_below(10), 101, (91, 100), 111),
+    ("E1", [efcore.Sequence()], 1, (1, 10), 11),
+    ("E1", [efcore.Sequence()], 11, (11, 20), 21),
+    ("E1", [efcore.Sequence("s", 100, schema="x")], 1001, (1001, 1100), 1101),
+    ("M1", [marten.HiLo("Order")], -1, (1, 1000), 0),  # no row
+    ("M1", [marten.HiLo("Order")], 0, (1001, 2000), 1),
+    ("M1", [marten.HiLo("Order", max_lo=66)], 41, (2773, 2838), 42),
+    ("M1 Polecat", [rules.HiLo(66, 1, 1)], 41, (2773, 2838), 42),
+    ("D1", [doctrine.Sequence("s", 1), database.Sequence("s")], 1, (1, 1), 2),
+    ("D1", [doctrine.Sequence("s", 100)], 1, (1, 100), 101),
+    ("D1", [doctrine.Sequence("s", 100)], 101, (101, 200), 201),
+    ("D1", [database.Sequence("s", 100)], 101, (101, 200), 201),
+    ("D2", [doctrine.Table("orders")], 0, (1, 1), 1),  # no row
+    ("D2", [doctrine.Table("orders")], 1, (2, 2), 2),
+    ("D2", [doctrine.Table("orders")], 12, (13, 13), 13),
+    ("F1 Leaf", [rules.PooledLo(1)], 1, (1, 2000), 2001),
+    ("F1 Leaf", [rules.PooledLo(1)], 2001, (2001, 6000), 6001),
+    ("F1 Leaf", [rules.PooledLo(1)], 6001, (6001, 6001), 6002),
+    ("F2 TinyID", [rules.LastUsed(1)], 1, (2, 100001), 100001),
+    ("F2 TinyID", [rules.LastUsed(1)], 100001, (100002, 100011), 100011),
+    ("F3 NHiLo", [rules.HiLo(100)], 1, (100, 199), 2),
+    ("F3 NHiLo", [rules.HiLo(100)], 2, (200, 299), 3),
+    ("F3 NHiLo", [rules.HiLo(10)], 9, (90, 99), 10),
+    ("F5", [django_sequences.Sequence("orders")], 0, (1, 10), 10),  # no row
+    ("F5", [django_sequences.Sequence("orders")], 10, (11, 20), 20),
+    ("F5", [django_sequences.Sequence("orders")], 25, (26, 26), 26),
+]
+
+
+def rule_of(source: Any) -> Rule:
+    rule = source if isinstance(source, Rule) else source.rule
+    assert isinstance(rule, Rule)
+    return rule
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(rule_of(source), *rest, id=f"{label}, {rest[0]}, {number}")
+        for label, sources, *rest in WORKED
+        for number, source in enumerate(sources)
+    ]
+
+
+@pytest.mark.parametrize(("rule", "stored", "ids", "after"), cases())
+def test_worked_examples(rule, stored, ids, after):
+    size = ids[1] - ids[0] + 1
+    assert rule.take(stored, size) == (Range(*ids), after)
+    first = after - rule.increment * -(-size // rule.block)
+    assert rule.ids_between(stored, after - rule.increment) == [Range(*ids)]
+    assert first == stored or rule.ids_of(stored) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "stored", "size", "ids", "after"),
+    [
+        (rules.HiLo(10), 0, 10, (1, 19), 2),  # id 0 is left out
+        (rules.HiLo(10), 7, 11, (70, 89), 9),
+        (rules.HiLo(10, 1, 1), -1, 32, (1, 40), 3),
+        (rules.Pooled(10), 1, 32, (1, 41), 51),
+        (rules.Pooled(10), 3, 2, (3, 13), 23),  # a partner leaves -6 to 2 out
+        (rules.Pooled(10, initial_value=1000), 1000, 1, (1000, 1000), 1010),
+        (rules.Pooled(10, initial_value=1000), 1010, 10, (1001, 1010), 1020),
+        (rules.Pooled(10, 6, last_used=True), 5, 11, (6, 16), 25),
+        (rules.PooledBelow(10), -35, 12, (5, 24), 35),
+        (rules.PooledLo(10), -35, 12, (1, 14), 15),
+        (rules.PooledLo(1), 7, 1000, (7, 1006), 1007),
+        (rules.LastUsed(1), 7, 1000, (8, 1007), 1007),
+    ],
+)
+def test_several_blocks_in_one_step(rule, stored, size, ids, after):
+    assert rule.take(stored, size) == (Range(*ids), after)
+
+
+def test_what_lies_far_under_1_is_passed_over_in_one_step():
+    assert rules.PooledLo(1).take(-(10**15), 5) == (Range(1, 5), 6)
+    assert rules.HiLo(10).take(-(10**15), 5) == (Range(1, 9), 1)
+
+
+@pytest.mark.parametrize("max_lo", [0, -5])
+def test_a_max_lo_under_1_means_the_stored_numbers_themselves(max_lo):
+    rule = hibernate.HiLo(max_lo).rule
+    assert rule.take(0, 1) == (Range(1, 1), 2)
+    assert rule.take(5, 3) == (Range(5, 7), 8)
+
+
+def ceil(number: int, divisor: int) -> int:
+    return -(-number // divisor)
+
+
+# Max from S, and S from a floor f.
+CONVERTED: list[Any] = [
+    ("L1", rules.HiLo, lambda S, B: S * B - 1, lambda f, B: ceil(f + 1, B)),
+    (
+        "L2",
+        lambda B: rules.HiLo(B, -1, 1),
+        lambda S, B: (S - 1) * B,
+        lambda f, B: ceil(f, B) + 1,
+    ),
+    (
+        "L3",
+        lambda B: rules.HiLo(B, 0, 1),
+        lambda S, B: S * B,
+        ceil,
+    ),
+    (
+        "L4",
+        lambda B: rules.Pooled(B, last_used=True),
+        lambda S, B: S - B + 1,
+        lambda f, B: f + B - 1,
+    ),
+    ("L5", rules.Pooled, lambda S, B: S - B, lambda f, B: f + B),
+    ("L6", rules.LastUsed, lambda S, B: S, lambda f, B: f),
+    ("L7", rules.PooledLo, lambda S, B: S - 1, lambda f, B: f + 1),
+    ("L8", rules.PooledBelow, lambda S, B: S - B - 1, lambda f, B: f + B + 1),
+    (
+        "M1",
+        lambda B: rules.HiLo(B, 1, 1),
+        lambda S, B: (S + 1) * B,
+        lambda f, B: ceil(f, B) - 1,
+    ),
+]
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 10, 50])
+@pytest.mark.parametrize(
+    ("label", "rule_with", "highest", "over"),
+    CONVERTED,
+    ids=[label for label, *_ in CONVERTED],
+)
+def test_converting_counters(label, rule_with, highest, over, block):
+    rule, ids_of = rule_with(block), FORMULAS[label]
+    step = rule.increment
+    for stored in range(-1, 4 * block + 4):
+        before = ids_of(stored - step, block)
+        assert rule.highest(stored) == max(before[-1], 0)
+        assert rule.highest(stored) == max(highest(stored, block), 0)
+    for floor in range(4 * block + 4):
+        stored = rule.stored_over(floor)
+        assert stored == over(floor, block)
+        assert min(ids_of(stored, block)) > floor
+        assert min(ids_of(stored - 1, block)) <= floor, "the least one"
+
+
+class TestLimits:
+    def test_ids_end_at_max_number(self):
+        rule = hibernate.HiLo(9, max_number=75).rule
+        assert rule.take(7, 1) == (Range(70, 75), 8)
+        assert rule.take(7, 50, needed=6) == (Range(70, 75), 12)
+        with pytest.raises(CounterExhausted, match=r"70 to 79, .* 75 \(max_number\)"):
+            rule.take(7, 10, needed=7)
+        with pytest.raises(CounterExhausted, match="Widen the partner"):
+            rule.take(8, 1)
+
+    def test_numbers_end_at_63_bits(self):
+        rule = rules.LastUsed(1)
+        assert rule.take(MAX_NUMBER - 3, 10)[0] == Range(MAX_NUMBER - 2, MAX_NUMBER)
+        with pytest.raises(CounterExhausted):
+            rule.take(MAX_NUMBER, 1)
+
+
+class TestUnsafe:
+    @pytest.mark.parametrize(
+        ("make", "reason"),
+        [
+            (lambda: nhibernate.EnhancedHiLo(10, table="t"), "goes on from its old"),
+            (
+                lambda: hibernate.EnhancedHiLo(10, sequence="s", version="5.2.9"),
+                r"Hibernate 5\.2\.9 .*HHH-3628.*5\.2\.10 or later",
+            ),
+            (
+                lambda: hibernate.EnhancedHiLo(10, sequence="s", version="3.6.10"),
+                "HHH-3628",
+            ),
+            (lambda: sqlalchemy_hilo.HiLo("single_hilo"), "without a lock"),
+            (
+                lambda: doctrine.Table("t", increment=5),
+                "increment of 5 .*Set sequence_increment_by to 1",
+            ),
+            (lambda: doctrine.TableGenerator("t"), r"never finished.*doctrine\.Seq"),
+        ],
+    )
+    def test_who_gives_ids_twice_is_refused(self, make, reason):
+        with pytest.raises(UnsafeSource, match=reason):
+            make()
+
+    def test_the_first_safe_version(self):
+        assert hibernate.EnhancedHiLo(10, sequence="s", version="5.2.10")
+
+
+class TestBadArguments:
+    @pytest.mark.parametrize(
+        ("make", "said"),
+        [
+            (lambda: rules.HiLo(0), "block must be a whole number.* not 0"),
+            (lambda: rules.PooledLo(True), "block .* not True"),
+            (lambda: rules.LastUsed("5"), "block .* not '5'"),
+            (lambda: efcore.Sequence(increment=-1), "at least 1, not -1"),
+            (lambda: marten.HiLo("Order", max_lo=0), "at least 1, not 0"),
+            (lambda: rules.HiLo(5, max_number=0), "max_number .* not 0"),
+            (lambda: rules.HiLo(5, max_number=2**63), "2\\^63-1 at most, not 92"),
+            (lambda: hibernate.HiLo("9"), "max_lo must be a whole number, not '9'"),
+            (lambda: hibernate.HiLo(True), "max_lo .* not True"),
+            (lambda: hibernate.Pooled(5), "either sequence= or table="),
+            (
+                lambda: hibernate.Pooled(5, sequence="s", table="t"),
+                "either sequence= or table=",
+            ),
+            (
+                lambda: hibernate.PooledLo(5, sequence="s", segment="x"),
+                "'s' has no segment 'x'",
+            ),
+            (
+                lambda: hibernate.PooledLo(5, table="t", stored_last_used=True),
+                "for a table with a segment",
+            ),
+            (
+                lambda: hibernate.Pooled(5, sequence="s", version="six"),
+                r"version must be as '5\.2\.10', not 'six'",
+            ),
+            (lambda: hibernate.Pooled(5, sequence="s", version=5.2), "not 5.2"),
+            (lambda: Row("t", "c", key={"a": 1}, where="a = 1"), "not by both"),
+            (lambda: Row("t", "c", start=0), "start= needs key="),
+        ],
+    )
+    def test_the_error_names_value_and_remedy(self, make, said):
+        with pytest.raises(ValueError, match=said):
+            make()
+
+    def test_a_size(self):
+        with pytest.raises(ValueError, match="size must be at least 5, not 4"):
+            hibernate.HiLo(9).reserve("default", 4, needed=5)
+        with pytest.raises(ValueError, match="size must be at least 1, not 0"):
+            hibernate.HiLo(9).reserve("default", 0)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("version", ["3.6.10.Final", "4.3.10-SNAPSHOT", "4.3"])
+def test_versions_as_people_write_them(version):
+    old = hibernate.Pooled(10, sequence="s", version="3.6")
+    assert hibernate.Pooled(10, sequence="s", version=version) == old
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("version", ["", "five", None, 5.2])
+def test_versions_that_are_none(version):
+    with pytest.raises(ValueError, match="version must be"):
+        hibernate.Pooled(10, sequence="s", version=version)

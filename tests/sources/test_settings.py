@@ -1,0 +1,39 @@
+"""settings.py imports sources before any app is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.conftest import PROJECT
+from tests.support.patience import LONGEST
+
+SETTINGS = """
+from django_hilo.sources import ForeignCounter, Function, Row, Sequence, rules
+from django_hilo.sources import (
+    database, django_sequences, doctrine, efcore, hibernate, marten, nhibernate,
+    sqlalchemy_hilo,
+)
+
+SECRET_KEY = "tests only"
+INSTALLED_APPS = ["django_hilo"]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+HILO = {"SOURCES": {"orders": hibernate.PooledLo(50, sequence="orders_seq")}}
+"""
+
+
+def test_they_need_no_models(tmp_path):
+    (tmp_path / "project_settings.py").write_text(SETTINGS)
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "check"],
+        cwd=tmp_path,
+        env={
+            "PYTHONPATH": f"{PROJECT}:{tmp_path}",
+            "DJANGO_SETTINGS_MODULE": "project_settings",
+        },
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout

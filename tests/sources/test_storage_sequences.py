@@ -1,0 +1,264 @@
+"""Sequences that are altered, at their end, locked, or of another owner."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.exceptions import (
+    CounterExhausted,
+    HiLoError,
+    ReservationTimeout,
+    SourceMismatch,
+)
+from django_hilo.sources import (
+    ForeignCounter,
+    database,
+    efcore,
+    hibernate,
+)
+from django_hilo.sources.storages import raising, sequence_sql
+from tests.support import foreign
+from tests.support.databases import CHOSEN
+from tests.support.foreign import (
+    execute,
+    needs_postgresql,
+    needs_sequences,
+    next_value,
+)
+from tests.support.patience import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+make = foreign.make
+
+SEQUENCE = database.Sequence("orders_seq")
+
+
+def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
+    ranges = [each.range for each in source.reserve("default", size, **given)]
+    return [id for each in ranges for id in range(each.low, each.high + 1)]
+
+
+@contextmanager
+def partner() -> Iterator[str]:
+    """Give the alias of a connection of its own to the same database."""
+    other = connection.copy()
+    other.inc_thread_sharing()
+    connections["partner"] = other
+    try:
+        yield "partner"
+    finally:
+        other.close()
+        del connections["partner"]
+
+
+def in_thread(operate: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Run something on connections of its own; its result, or its error, is listed."""
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(operate())
+        except HiLoError as error:
+            results.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, results
+
+
+def a_session_waits() -> bool:
+    return bool(
+        execute(
+            "SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+            "WHERE NOT granted AND datname = current_database()"
+        )
+    )
+
+
+@needs_sequences
+class TestAlteredWhileDrawn:
+    @needs_postgresql
+    @pytest.mark.parametrize("change", ["INCREMENT BY 1", "MAXVALUE 1000 CYCLE"])
+    def test_a_commit_that_the_draw_waited_for(self, make, settings, change):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 60}
+        make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
+        source = database.Sequence("orders_seq", 10)
+        with partner() as alias:
+            with transaction.atomic(using=alias):
+                execute(f"ALTER SEQUENCE orders_seq {change}", using=alias)
+                thread, results = in_thread(lambda: drawn(source))
+                wait_until(a_session_waits)
+            thread.join()
+        [error] = results
+        assert isinstance(error, SourceMismatch), error
+        assert "was altered while ids were drawn" in str(error)
+
+    @pytest.mark.parametrize("state", [(1, False), (10, True)])
+    def test_what_it_is_after_the_draw_counts(self, make, monkeypatch, state):
+        make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
+        kind = type(sequence_sql.of(connection))
+        monkeypatch.setattr(kind, "parameters", lambda *_: state)
+        with pytest.raises(SourceMismatch, match="was altered while"):
+            drawn(database.Sequence("orders_seq", 10))
+
+    def test_runs_that_overlap_give_nothing(self, make, monkeypatch):
+        make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
+        kind = type(sequence_sql.of(connection))
+        monkeypatch.setattr(kind, "draw", lambda *_: [(1, 11), (12, 22)])
+        with pytest.raises(SourceMismatch, match="was altered while"):
+            drawn(database.Sequence("orders_seq", 10))
+
+
+@needs_sequences
+class TestTheEndOfASequence:
+    @pytest.fixture(autouse=True)
+    def sequence(self, make):
+        make("CREATE SEQUENCE orders_seq MAXVALUE 100")
+        assert next_value("orders_seq") == 1
+        name = "'orders_seq'" if CHOSEN == "postgres" else "orders_seq"
+        execute(f"SELECT setval({name}, 95)")
+
+    def test_what_is_left_is_given(self):
+        assert drawn(SEQUENCE) == [96, 97, 98, 99, 100]
+        with pytest.raises(CounterExhausted, match="at its highest value"):
+            drawn(SEQUENCE)
+
+    @needs_postgresql
+    def test_too_few_stay_for_others(self):
+        with pytest.raises(CounterExhausted, match="fewer than 6 values are left"):
+            drawn(SEQUENCE, needed=6)
+        assert next_value("orders_seq") == 96
+        assert drawn(SEQUENCE, needed=4) == [97, 98, 99, 100]
+
+    @needs_postgresql
+    def test_a_floor_over_it_draws_nothing(self):
+        with pytest.raises(CounterExhausted, match="would become 501; it ends at 100"):
+            SEQUENCE.raise_floor("default", 500)
+        assert next_value("orders_seq") == 96
+
+    def test_max_number(self, make):
+        make("CREATE SEQUENCE endless_seq")
+        source = database.Sequence("endless_seq", max_number=40)
+        assert drawn(source) == [*range(1, 33)]
+        assert drawn(source) == [*range(33, 41)]
+        with pytest.raises(CounterExhausted, match="max_number"):
+            drawn(source)
+
+
+@needs_postgresql
+class TestRights:
+    @pytest.fixture(autouse=True)
+    def role(self, make, monkeypatch):
+        name = f"hilo_guest_{os.getpid()}"
+        make("CREATE SEQUENCE orders_seq")
+        execute(f"CREATE ROLE {name}")
+        execute(f"GRANT USAGE ON SEQUENCE orders_seq TO {name}")
+        execute(f"SET ROLE {name}")
+        monkeypatch.setattr(raising, "_DRAWN_AT_ONCE", 100)
+        monkeypatch.setattr(raising, "_DRAWN_AT_MOST", 1000)
+        yield name
+        execute("RESET ROLE")
+        execute(f"DROP OWNED BY {name}")
+        execute(f"DROP ROLE {name}")
+
+    def test_usage_is_enough(self):
+        assert SEQUENCE.faults("default") == []
+        assert drawn(SEQUENCE) == [*range(1, 33)]
+        assert SEQUENCE.read_max("default") == 32
+
+    def test_what_nobody_drew_cannot_be_read_by_usage(self, role):
+        execute("RESET ROLE")
+        execute("ALTER SEQUENCE orders_seq RESTART WITH 700")
+        execute(f"SET ROLE {role}")
+        with pytest.raises(SourceMismatch, match="GRANT SELECT ON SEQUENCE orders_seq"):
+            SEQUENCE.read_max("default")
+        SEQUENCE.raise_floor("default", 500)
+        assert drawn(SEQUENCE)[0] == 701, "one was drawn to see, and none given back"
+
+    def test_update_alone_may_draw(self, role):
+        execute("RESET ROLE")
+        execute(f"REVOKE ALL ON SEQUENCE orders_seq FROM {role}")
+        execute(f"GRANT UPDATE ON SEQUENCE orders_seq TO {role}")
+        execute(f"SET ROLE {role}")
+        assert drawn(SEQUENCE) == [*range(1, 33)]
+
+    def test_a_far_raise_without_ownership_is_drawn(self):
+        SEQUENCE.raise_floor("default", 950)
+        assert drawn(SEQUENCE)[0] == 951
+
+    def test_one_that_is_too_far(self):
+        assert drawn(SEQUENCE)[0] == 1
+        with pytest.raises(
+            SourceMismatch,
+            match=r"(?s)orders_seq on .* raised to 5000001 .*must be owner"
+            r".*ALTER SEQUENCE orders_seq RESTART WITH 5000001",
+        ):
+            SEQUENCE.raise_floor("default", 5_000_000)
+        assert drawn(SEQUENCE)[0] == 33
+
+
+@needs_postgresql
+class TestTheLockOfARaise:
+    """ALTER SEQUENCE waits for whoever drew, and all who draw wait for it."""
+
+    @pytest.fixture(autouse=True)
+    def limits(self, make, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 2}
+        monkeypatch.setattr(raising, "_DRAWN_AT_ONCE", 100)
+        monkeypatch.setattr(raising, "_DRAWN_AT_MOST", 1000)
+        make("CREATE SEQUENCE orders_seq")
+
+    def raised_behind_a_partner(self, number: int) -> list[str]:
+        with partner() as alias, transaction.atomic(using=alias):
+            execute("SELECT nextval('orders_seq')", using=alias)
+            with CaptureQueriesContext(connection) as queries:
+                try:
+                    SEQUENCE.raise_floor("default", number)
+                finally:
+                    self.sql = [query["sql"] for query in queries.captured_queries]
+        return self.sql
+
+    def test_it_is_waited_for_a_little_and_then_drawn(self):
+        sql = self.raised_behind_a_partner(950)
+        alters = [at for at, each in enumerate(sql) if each.startswith("ALTER")]
+        assert len(alters) == 5
+        before = [sql[:at][::-1] for at in alters]
+        for each in before:
+            until_begin = each[: each.index("BEGIN")]
+            assert "SET LOCAL lock_timeout = '100ms'" in until_begin
+        assert drawn(SEQUENCE)[0] == 951
+
+    def test_too_far_to_be_drawn(self):
+        with pytest.raises(ReservationTimeout, match="orders_seq"):
+            self.raised_behind_a_partner(5_000_000)
+        assert next_value("orders_seq") == 2
+
+    def test_one_that_another_raised_meanwhile_does_not_fall(self):
+        execute("SELECT setval('orders_seq', 500)")
+        sequence_sql.PostgreSQL().restart(connection, "orders_seq", 10)
+        assert next_value("orders_seq") == 501
+
+    def test_a_free_one_is_restarted(self):
+        SEQUENCE.raise_floor("default", 5_000_000)
+        SEQUENCE.raise_floor("default", 4_000_000)
+        assert drawn(SEQUENCE)[0] == 5_000_001
+
+
+@needs_postgresql
+def test_efcore_at_the_end_of_an_int(make):
+    make("CREATE SEQUENCE orders_seq INCREMENT BY 10 MAXVALUE 2147483647")
+    execute("SELECT setval('orders_seq', 2147483601)")
+    ids = drawn(efcore.Sequence("orders_seq"))
+    assert ids == [*range(2147483611, 2147483651)]
+    with pytest.raises(CounterExhausted):
+        drawn(hibernate.PooledLo(10, sequence="orders_seq"))

@@ -1,0 +1,492 @@
+"""Fields, collections and programs that draw from counters of other systems."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.db import connection, connections, models
+from django.test.utils import CaptureQueriesContext, isolate_apps
+from rest_framework.test import APIClient
+
+from django_hilo._operations.remote import known_gapless_target, lend
+from django_hilo.checks.fields import check_field
+from django_hilo.exceptions import CounterExhausted, HiLoError, RangeNotLent
+from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.generator import (
+    aiter_ids,
+    anext_number,
+    anext_numbers,
+    iter_ids,
+    next_id,
+    next_ids,
+    next_number,
+    next_numbers,
+    return_ranges,
+)
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import range_reserved
+from django_hilo.sources import (
+    ForeignCounter,
+    database,
+    hibernate,
+)
+from tests.apps.numbers.models import Item
+from tests.apps.records.models import Order
+from tests.support import foreign
+from tests.support.databases import CHOSEN
+from tests.support.foreign import (
+    execute,
+    needs_postgresql,
+    needs_sequences,
+    next_value,
+    stored,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+make = foreign.make
+
+SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
+HILO = hibernate.HiLo(9)
+LAST_USED = hibernate.PooledLo(50, **SEGMENT)
+
+
+def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
+    ranges = [each.range for each in source.reserve("default", size, **given)]
+    return [id for each in ranges for id in range(each.low, each.high + 1)]
+
+
+def stored_hi() -> int:
+    return int(stored("next_hi FROM hibernate_unique_key"))
+
+
+@pytest.fixture
+def unique_key(make, new_process) -> None:
+    new_process()
+    make(foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (1)")
+
+
+@pytest.fixture
+def segments(make, new_process) -> None:
+    new_process()
+    make(foreign.SEGMENTS)
+
+
+@pytest.mark.usefixtures("unique_key")
+class TestCollections:
+    @pytest.fixture(autouse=True)
+    def named(self, settings) -> None:
+        settings.HILO = {
+            **settings.HILO,
+            "SOURCES": {"Orders": HILO, "numbers_item": HILO},
+        }
+
+    def test_ids_carry_no_tag(self):
+        assert Order.objects.create().pk == "orders/10"
+        assert next_id("orders") == "orders/11"
+        assert next_id("records.Order", anchor="x") == "orders/12$x"
+        assert next_number(Order) == 13
+        assert Order.objects.next_ids(2) == ["orders/14", "orders/15"]
+        orders = Order.objects.bulk_create([Order(), Order()])
+        assert [order.pk for order in orders] == ["orders/16", "orders/17"]
+        assert not HiLoDocument.objects.exists()
+
+    def test_integer_keys(self):
+        assert Item.objects.create().pk == 10
+        assert next_id("numbers.Item") == 11
+        assert [item.pk for item in Item.objects.bulk_create([Item(), Item()])] == [
+            12,
+            13,
+        ]
+
+    def test_both_draw_from_one_range(self):
+        assert Item.objects.create().pk == 10
+        assert Order.objects.create().pk == "orders/11"
+        assert stored_hi() == 5
+
+    def test_a_new_object_costs_one_statement(self):
+        Order.objects.create()
+        with CaptureQueriesContext(connection) as queries:
+            Order.objects.create()
+        assert [query["sql"][:6] for query in queries] == ["INSERT"]
+
+    def test_an_explicit_id_raises_the_counter(self, new_process):
+        Order.objects.create(pk="orders/700")
+        assert stored_hi() >= 71
+        new_process()
+        assert Order.objects.create().pk == "orders/710"
+        Item.objects.create(pk=1234)
+        new_process()
+        assert Item.objects.create().pk > 1234
+
+    def test_an_explicit_id_inside_the_own_range_is_passed_over(self):
+        assert Order.objects.create().pk == "orders/10"
+        Order.objects.create(pk="orders/15")
+        keys = [Order.objects.create().pk for _ in range(40)]
+        assert "orders/15" not in keys
+        assert len(set(keys)) == 40
+
+    def test_nothing_is_returned(self):
+        Order.objects.create()
+        before = stored_hi()
+        assert return_ranges() == 0
+        assert stored_hi() == before
+        assert Order.objects.create().pk == f"orders/{before * 10}"
+
+    def test_a_field_knows_its_source(self):
+        from django.db import models
+
+        from django_hilo.fields import HiLoBigAutoField
+
+        with isolate_apps("tests.apps.numbers"):
+
+            class Bolt(models.Model):
+                id = HiLoBigAutoField(primary_key=True, source=HILO)
+
+                class Meta:
+                    app_label = "numbers"
+
+            assert next_number(Bolt) == 10
+            assert next_number(Item) == 11
+
+
+@pytest.mark.usefixtures("unique_key")
+class TestLending:
+    @pytest.fixture(autouse=True)
+    def named(self, settings) -> None:
+        settings.HILO = {
+            **settings.HILO,
+            "SOURCES": {"orders": HILO},
+            "RAVENDB_DATABASES": {"shop": "default"},
+            "RAVENDB_TOKENS": [sha256(b"sesame").hexdigest()],
+        }
+
+    @pytest.fixture
+    def client(self) -> APIClient:
+        client = APIClient()
+        client.force_authenticate(User.objects.create_superuser("boss"))
+        return client
+
+    def test_ranges_are_not_lent(self):
+        with pytest.raises(RangeNotLent, match=r"come from hibernate_unique_key"):
+            lend(Order, 10)
+        assert stored_hi() == 1
+
+    def test_over_rest_that_is_a_conflict(self, client):
+        address = "/hilo/collections/orders/ranges/"
+        answer = client.post(address, {"size": 10}, format="json")
+        assert answer.status_code == 409
+        assert "next-id" in answer.json()["detail"]
+        assert stored_hi() == 1
+
+    def test_over_rest_nothing_can_be_returned(self, client):
+        address = "/hilo/collections/orders/ranges/return/"
+        body = {"high": 49, "last": 10, "ticket": "x"}
+        answer = client.post(address, body, format="json")
+        assert answer.status_code == 409
+        assert answer.json()["returned"] is False
+        assert stored_hi() == 1
+
+    def test_over_rest_single_ids_are_given(self, client):
+        address = "/hilo/collections/orders/next-id/"
+        answer = client.post(address, {"count": 2}, format="json")
+        assert answer.status_code == 201
+        assert answer.json() == {
+            "collection": "orders",
+            "numbers": [10, 11],
+            "ids": ["orders/10", "orders/11"],
+        }
+
+    def test_ravendbs_clients_are_refused(self, client):
+        address = "/raven/sesame/databases/shop/hilo/next"
+        answer = client.get(address, {"tag": "orders"})
+        assert answer.status_code == 400
+        assert "next-id" in json.loads(answer.content)["Message"]
+        assert stored_hi() == 1
+
+
+@pytest.mark.usefixtures("unique_key")
+class TestGenerator:
+    def test_every_call(self):
+        assert next_number(HILO) == 10
+        assert next_numbers(HILO, 3) == [11, 12, 13]
+        assert (next_id(HILO), next_ids(HILO, 2)) == (14, [15, 16])
+        assert [*islice(iter_ids(HILO), 3)] == [17, 18, 19]
+        assert async_to_sync(anext_number)(HILO) == 20
+        assert async_to_sync(anext_numbers)(HILO, 2) == [21, 22]
+
+        async def three() -> list[Any]:
+            ids = aiter_ids(HILO)
+            return [await anext(ids) for _ in range(3)]
+
+        assert async_to_sync(three)() == [23, 24, 25]
+        assert stored_hi() == 5
+        assert next_numbers(HILO, 100)[-1] - 25 >= 100
+
+    def test_a_number_takes_no_anchor(self):
+        with pytest.raises(ValueError, match="takes no anchor"):
+            next_id(HILO, anchor="x")
+
+    def test_another_preset_of_the_same_counter_has_the_same_ranges(self):
+        assert next_number(HILO) == 10
+        assert next_number(ForeignCounter(HILO.storage, HILO.rule)) == 11
+
+    def test_threads(self):
+        found: list[int] = []
+        barrier = threading.Barrier(6)
+
+        def work() -> None:
+            barrier.wait()
+            found.extend(next_number(HILO) for _ in range(200))
+            connections.close_all()
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == len(set(found)) == 1200
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+    def test_a_fork(self, python):
+        code = """
+import os
+from django.db import connections
+from django_hilo.generator import next_number
+from django_hilo.sources import hibernate
+source = hibernate.HiLo(9)
+numbers = [next_number(source)]
+connections.close_all()
+reader, writer = os.pipe()
+child = os.fork()
+numbers.append(next_number(source))
+if not child:
+    os.write(writer, repr(numbers).encode())
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+print(numbers, os.read(reader, 100).decode() if not status else status)
+"""
+        assert python(code) == "[10, 11] [10, 50]"
+
+
+class TestFloors:
+    def test_a_row_rises_and_never_falls(self, unique_key):
+        HILO.raise_floor("default", 95)
+        assert stored_hi() == 10
+        HILO.raise_floor("default", 99)
+        assert stored_hi() == 10
+        HILO.raise_floor("default", 5)
+        assert stored_hi() == 10
+        assert drawn(HILO, 1)[0] == 100
+
+    def test_a_row_that_is_missing_is_made(self, segments):
+        LAST_USED.raise_floor("default", 95)
+        assert drawn(LAST_USED, 2) == [96, 97]
+
+    def test_what_fell_back_is_healed(self, segments):
+        assert next_numbers(LAST_USED, 40)[-1] == 40
+        execute("UPDATE hibernate_sequences SET next_val = 3")
+        assert next_numbers(LAST_USED, 40)[0] == 41
+        execute("UPDATE hibernate_sequences SET next_val = 3")
+        assert drawn(LAST_USED, 1, above=80) == [81]
+        assert stored("next_val FROM hibernate_sequences") == 81
+
+    @needs_sequences
+    @pytest.mark.parametrize("increment", [1, 10])
+    def test_a_sequence_rises_and_never_falls(self, make, increment):
+        make(f"CREATE SEQUENCE orders_seq INCREMENT BY {increment}")
+        source = database.Sequence("orders_seq", increment)
+        for floor in (1, 95, 95, 7, 1003, 1):
+            highest = max(source.read_max("default"), floor)
+            source.raise_floor("default", floor)
+            assert source.read_max("default") >= highest
+        assert 1003 < next_value("orders_seq") <= 1003 + 2 * increment
+        assert drawn(source, 1)[0] > 1003
+
+    @needs_sequences
+    def test_a_long_way(self, make):
+        make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
+        source = database.Sequence("orders_seq", 10)
+        source.raise_floor("default", 10**12)
+        assert drawn(source, 1)[0] == 10**12 + 1
+        source.raise_floor("default", 5)
+        assert drawn(source, 1)[0] == 10**12 + 11
+
+    @needs_sequences
+    def test_a_sequence_that_fell_back_is_healed(self, make, new_process):
+        new_process()
+        make("CREATE SEQUENCE orders_seq")
+        source = database.Sequence("orders_seq")
+        assert next_numbers(source, 32) == [*range(1, 33)]
+        execute("ALTER SEQUENCE orders_seq RESTART WITH 5")
+        assert min(next_numbers(source, 40)) > 32
+        assert drawn(source, 3, above=5_000_000)[0] == 5_000_001
+
+    @needs_sequences
+    @pytest.mark.parametrize("cache", [50, 1000])
+    def test_what_a_session_has_cached_is_passed_over(self, make, cache):
+        make(f"CREATE SEQUENCE orders_seq CACHE {cache}")
+        source = database.Sequence("orders_seq")
+        drawn(source, 1)
+        other = connection.copy()
+        other.inc_thread_sharing()
+        connections["partner"] = other
+        try:
+            if CHOSEN == "postgres":
+                sql = "SELECT setval('orders_seq', 5000)"
+            else:
+                sql = "SELECT SETVAL(orders_seq, 5000)"
+            execute(sql, using="partner")
+        finally:
+            other.close()
+            del connections["partner"]
+        assert drawn(source, 1, above=5000)[0] > 5000
+
+    @needs_sequences
+    def test_over_the_end(self, make):
+        make("CREATE SEQUENCE orders_seq MAXVALUE 100")
+        source = database.Sequence("orders_seq", max_number=100)
+        with pytest.raises(CounterExhausted):
+            drawn(source, 1, above=100)
+
+    @needs_postgresql
+    @pytest.mark.parametrize("far", [3000, 2_000_000])
+    def test_beside_a_process_that_draws_all_the_while(self, make, python, far):
+        make("CREATE SEQUENCE orders_seq", "CREATE TABLE done (x int)")
+        code = """
+import threading
+from django.db import connection
+from django_hilo.sources import database
+source = database.Sequence("orders_seq")
+drawn, over = [], threading.Event()
+
+def draw():
+    with connection.cursor() as cursor:
+        while not over.is_set():
+            cursor.execute("SELECT nextval('orders_seq')")
+            drawn.append(cursor.fetchone()[0])
+    connection.close()
+
+thread = threading.Thread(target=draw)
+thread.start()
+floors, ours = [], []
+while len(drawn) < 20:
+    pass
+for step in range(1, 6):
+    floor = step * FAR
+    source.raise_floor("default", floor)
+    before = len(drawn)
+    ours += [r.range for r in source.reserve("default", 3)]
+    assert ours[-1].low > floor, (ours, floor)
+    while len(drawn) < before + 20:
+        pass
+    assert drawn[-1] > floor
+over.set()
+thread.join()
+mine = [n for r in ours for n in range(r.low, r.high + 1)]
+assert drawn == sorted(drawn), "it never fell"
+assert len({*drawn, *mine}) == len(drawn) + len(mine)
+print("ok", len(drawn))
+"""
+        assert python(code.replace("FAR", str(far))).startswith("ok")
+
+
+def named(settings, **sources: object) -> None:
+    settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, "SOURCES": sources}
+
+
+BOUNDED = hibernate.HiLo(9, max_number=1000)
+
+
+@pytest.fixture
+def row(make) -> None:
+    make(
+        "CREATE TABLE hibernate_unique_key (next_hi bigint)",
+        "INSERT INTO hibernate_unique_key VALUES (2)",
+    )
+
+
+class TestMaxNumber:
+    """One explicit id must not drive all partners over their type."""
+
+    def test_an_explicit_key_over_it_is_refused(self, settings, row):
+        named(settings, numbers_item=BOUNDED)
+        with pytest.raises(HiLoError, match=r"'1001' is over 1000 \(max_number\)"):
+            Item.objects.create(pk=1001)
+        assert not Item.objects.exists()
+        assert stored_hi() == 2
+
+    def test_so_is_an_explicit_text_id(self, settings, row):
+        named(settings, orders=BOUNDED)
+        with pytest.raises(HiLoError, match="orders/5000"):
+            Order.objects.create(id="orders/5000")
+        Order.objects.create(id="orders/700")
+        assert Order.objects.create().pk > "orders/700"
+
+    def test_nobody_raises_it_over_that(self, row):
+        with pytest.raises(CounterExhausted, match="max_number"):
+            BOUNDED.raise_floor("default", 1001)
+        assert stored_hi() == 2
+
+    def test_steps_of_an_import_end_there(self, settings, row):
+        named(settings, numbers_item=BOUNDED)
+        for number in range(960, 970):
+            Item.objects.create(pk=number)
+        assert stored_hi() <= 101
+
+
+class TestGapless:
+    """A gapless id of the same collection would be the same text."""
+
+    def test_over_rest(self, settings, row):
+        named(settings, orders=BOUNDED)
+        client = APIClient()
+        client.force_authenticate(User.objects.create_superuser("boss"))
+        answer = client.post("/hilo/gapless/orders/next/", {}, format="json")
+        assert answer.status_code == 409
+        assert "hibernate_unique_key" in str(answer.data)
+
+    def test_a_collection_with_a_source_gives_none(self, settings, row):
+        named(settings, Tickets=BOUNDED)
+        with pytest.raises(RangeNotLent, match="same texts"):
+            known_gapless_target("tickets")
+
+    @isolate_apps("tests.apps.records")
+    @pytest.mark.parametrize(
+        "field", [HiLoField("orders", server_ids=True), GaplessIdField("orders")]
+    )
+    def test_a_check_tells(self, settings, field):
+        class Bill(models.Model):
+            number = field.clone()
+
+            class Meta:
+                app_label = "records"
+
+        checked = Bill._meta.get_field("number")
+        assert "django_hilo.E108" not in [
+            message.id for message in check_field(checked)
+        ]
+        named(settings, ORDERS=BOUNDED)
+        assert "django_hilo.E108" in [message.id for message in check_field(checked)]
+
+
+def test_receivers_get_the_collection(settings, row):
+    named(settings, orders=BOUNDED)
+    told = []
+
+    def receive(reservation, **kwargs):
+        told.append(reservation.collection)
+
+    range_reserved.connect(receive)
+    try:
+        next_id(Order)
+    finally:
+        range_reserved.disconnect(receive)
+    assert told == ["orders"]

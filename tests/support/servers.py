@@ -1,0 +1,67 @@
+"""gunicorn on a free port of this machine, for tests that talk to a real server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.support.patience import PATIENCE, wait_until
+from tests.support.ports import free_port
+
+# It kills a worker that gives no sign of life for 30 s, or ends for longer than that.
+PATIENT_GUNICORN = {
+    "GUNICORN_CMD_ARGS": f"--timeout={PATIENCE} --graceful-timeout={PATIENCE}"
+}
+
+
+def ending_with_us(*command: str | Path) -> list[str | Path]:
+    """Return a command that is ended when this process ends, however that ends."""
+    if shutil.which("setpriv") is None:
+        sentence = "no server without setpriv, of util-linux"
+        if os.environ.get("HILO_TEST_REQUIRE") == "1":
+            pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
+        pytest.skip(sentence)
+    # Where the tests are a background job, Ctrl-C would be ignored.
+    listening = ("env", "--default-signal=INT,QUIT")
+    return ["setpriv", "--pdeathsig=TERM", *listening, *command]
+
+
+@contextmanager
+def gunicorn(application: str, environment: Mapping[str, str]) -> Iterator[int]:
+    """Serve until the block ends; give the port of one process with 4 threads."""
+    port = free_port()
+    server = subprocess.Popen(
+        ending_with_us(
+            *(sys.executable, "-m", "gunicorn", application),
+            *(f"--bind=127.0.0.1:{port}", "--threads=4"),
+        ),
+        cwd=PROJECT,
+        env={**environment, **PATIENT_GUNICORN},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: answers(server, port))
+        yield port
+    finally:
+        server.terminate()
+        server.wait(2 * PATIENCE)
+
+
+def answers(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Tell whether it takes connections; it must not have ended."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        assert server.poll() is None, f"{server.args} ended with {server.returncode}."
+        return False
+    return True
