@@ -13,7 +13,7 @@ from django_hilo._database.dialects.base import rows_of
 class KeyColumn(NamedTuple):
     """The column of an integer key, by the names of its table and its own.
 
-    `django_hilo.counters.reservation` takes it for ranges of keys on SQLite.
+    ``reservation.py`` takes it for ranges of keys on SQLite.
     """
 
     table: str
