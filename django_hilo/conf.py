@@ -43,8 +43,6 @@ class Settings:
     MAX_NUMBERS_PER_REQUEST: int = 10_000
     # Counters that other systems own, by collection; see django_hilo.sources.
     SOURCES: dict[str, Any] = {}
-    # Databases that share the rows by the buckets of ids; see sharding/shards.py.
-    SHARDS: dict[str, Any] = {}
     # Names that RavenDB's clients may ask for, and the aliases they stand for.
     RAVENDB_DATABASES: dict[str, str] = {}
     # SHA-256 digests (64 hexadecimal digits) of tokens that may stand in the URL path.

@@ -51,7 +51,3 @@ class SourceMismatch(HiLoError):
 
 class RangeNotLent(HiLoError):
     """Ranges of this counter cannot be given to other programs, single ids can."""
-
-
-class ShardError(HiLoError):
-    """No shard is known, or it is another one than the one asked for."""

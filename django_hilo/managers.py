@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
 
 from django_hilo import generator
-from django_hilo._allocation.target import CounterField, Unplaced, field_of
+from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.fields.base import AssignsIds
@@ -18,70 +18,11 @@ from django_hilo.fields.bucket import with_buckets
 from django_hilo.fields.inheritance import pass_keys_down
 from django_hilo.fields.instance_state import handled
 from django_hilo.identifiers import check_anchor
-from django_hilo.sharding.placement import is_sharded, known, place, split, together
-from django_hilo.sharding.router import shard_router
-from django_hilo.sharding.shards import shard_of
 
 Model = TypeVar("Model", bound=models.Model)
 
 
-class _ShardedQuerySet(models.QuerySet[Model]):
-    """A queryset that finds the shard of its rows (``HILO["SHARDS"]``)."""
-
-    def shard(self, id: str | models.Model) -> Self:
-        """Return the rows on the shard of an id or object."""
-        return self.using(shard_of(_anchor_text(id)))
-
-    def create(self, **kwargs: Any) -> Model:
-        if shard_router() is None or not isinstance(self._written_to(), Unplaced):
-            return super().create(**kwargs)
-        created = self.model(**kwargs)
-        created.save(force_insert=True)
-        return created
-
-    def get_or_create(self, defaults: Any = None, **kwargs: Any) -> tuple[Model, bool]:
-        placed = self._placed_by(kwargs)
-        return super(_ShardedQuerySet, placed).get_or_create(defaults, **kwargs)
-
-    def update_or_create(
-        self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any
-    ) -> tuple[Model, bool]:
-        placed = self._placed_by(kwargs)
-        return super(_ShardedQuerySet, placed).update_or_create(
-            defaults, create_defaults, **kwargs
-        )
-
-    def bulk_update(
-        self,
-        objs: Iterable[Model],
-        fields: Iterable[str],
-        batch_size: int | None = None,
-    ) -> int:
-        objects = list(objs)
-        self._for_write = True
-        for instance in objects:
-            place(instance, self.db)
-        return super().bulk_update(objects, fields, batch_size)
-
-    @property
-    def db(self) -> str:
-        """The database of the query; raises `ShardError` if it is not known."""
-        using = super().db
-        if not isinstance(using, Unplaced) or self.query.is_empty():
-            return using
-        return known(self.query, using)
-
-    def _placed_by(self, lookups: dict[str, Any]) -> Self:
-        if not isinstance(self._written_to(), Unplaced):
-            return self
-        return self.using(self.filter(**lookups).db)
-
-    def _written_to(self) -> str:
-        self._for_write = True
-        return super().db
-
-
-class HiLoQuerySet(_ShardedQuerySet[Model]):
+class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
 
     def next_id(self, anchor: str | models.Model | None = None) -> str:
@@ -158,22 +99,16 @@ class HiLoQuerySet(_ShardedQuerySet[Model]):
                 stack.enter_context(field.inserting(objects, using))
             _pass_keys_down(objects, self.model)
             stack.enter_context(handled(objects))
-            groups = {using: objects}
-            if is_sharded(self.model):
-                groups = split(objects, using) or groups
-            if len(groups) > 1:
-                stack.enter_context(together(groups))
-            for alias, group in groups.items():
-                super(HiLoQuerySet, self.using(alias)).bulk_create(
-                    group,
-                    batch_size,
-                    ignore_conflicts,
-                    update_conflicts,
-                    update_fields,
-                    unique_fields,
-                )
-                for field in fields:
-                    field.record_inserted(group, alias)
+            super(HiLoQuerySet, self.using(using)).bulk_create(
+                objects,
+                batch_size,
+                ignore_conflicts,
+                update_conflicts,
+                update_fields,
+                unique_fields,
+            )
+            for field in fields:
+                field.record_inserted(objects, using)
         return objects
 
     def bulk_update(
@@ -185,6 +120,10 @@ class HiLoQuerySet(_ShardedQuerySet[Model]):
         """Write the fields of the objects, and the buckets of sources among them."""
         names = with_buckets(self.model, fields)
         return super().bulk_update(objs, names, batch_size)
+
+    def _written_to(self) -> str:
+        self._for_write = True
+        return self.db
 
 
 _Manager = models.Manager.from_queryset(HiLoQuerySet)

@@ -17,12 +17,6 @@ from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
 
-class Unplaced(str):
-    """A home database, in place of the shard of objects that have no id yet."""
-
-    __slots__ = ()
-
-
 class CounterField:
     """The part of a field that says which counter its values come from."""
 
@@ -242,6 +236,6 @@ def routed(model: type[models.Model], method: str) -> str | None:
     for database_router in router.routers:
         answer = getattr(database_router, method, None)
         chosen = answer(model) if answer else None
-        if chosen and not isinstance(chosen, Unplaced):
+        if chosen:
             return str(chosen)
     return None

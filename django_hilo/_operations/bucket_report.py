@@ -11,9 +11,7 @@ from django.apps import apps
 from django.db import models
 
 from django_hilo.fields import BucketField, HiLoField
-from django_hilo.sharding.bucket_count import BUCKETS
-from django_hilo.sharding.buckets import bucket_of, deciding_part
-from django_hilo.sharding.placement import is_sharded
+from django_hilo.sharding.buckets import BUCKETS, bucket_of, deciding_part
 
 _CHUNK = 10_000
 
@@ -36,17 +34,17 @@ class Size(NamedTuple):
 
 
 def keys_with_buckets() -> Iterator[HiLoField]:
-    """Yield the keys that are anchored, have a BucketField or are spread over shards.
+    """Yield the keys that are anchored or have a BucketField.
 
     A child of multi-table inheritance goes with its parent.
     """
     for model in apps.get_models():
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if isinstance(field, HiLoField) and field.is_key:
-                    anchored = field.anchor is not None
-                    if anchored or _column_of(field) or is_sharded(model):
-                        yield field
+                if not isinstance(field, HiLoField) or not field.is_key:
+                    continue
+                if field.anchor is not None or _column_of(field):
+                    yield field
 
 
 def measure(field: HiLoField, using: str, largest: int) -> Size:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import Error, connections
 
+from django_hilo._operations.bucket_report import keys_with_buckets, measure
 from django_hilo._operations.table_scan import (
     gapless_fields,
     homes,
@@ -91,8 +92,6 @@ def buckets(databases: Iterable[str], oversized: int) -> Iterator[Row]:
 
     Raises ImportError without the package xxhash.
     """
-    from django_hilo._operations.bucket_report import keys_with_buckets, measure
-
     for field in keys_with_buckets():
         sizes = {
             alias: measure(field, alias, _LARGEST)

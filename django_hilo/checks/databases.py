@@ -15,7 +15,6 @@ from django_hilo._database.connection import database_key
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.table_scan import aliases
 from django_hilo.checks.settings import are_node_tags, error, is_alias
-from django_hilo.checks.shards import are_shards
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
 
@@ -24,11 +23,7 @@ def check_homes(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Check which databases hold the counters of which rows."""
-    if (
-        not is_alias(settings.DATABASE)
-        or not are_node_tags(settings.NODE_TAG)
-        or not are_shards(settings.SHARDS)
-    ):
+    if not is_alias(settings.DATABASE) or not are_node_tags(settings.NODE_TAG):
         return []  # check_settings tells
     found: list[checks.CheckMessage] = []
     by_tag: dict[str, dict[Any, str]] = defaultdict(dict)

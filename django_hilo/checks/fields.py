@@ -23,7 +23,6 @@ from django_hilo.fields.anchors import anchor_field
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.text import IdField
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection, id_end
-from django_hilo.sharding.placement import is_sharded
 from django_hilo.sources.foreign import ForeignCounter
 
 # What a path to a field raises if the field does not exist.
@@ -142,7 +141,6 @@ def _import_errors(field: HiLoField, option: str, given: Any) -> Iterator[Error]
 
 def _server_id_errors(field: HiLoField) -> Iterator[Error]:
     if settings.SHOW_NODE_TAG and not _has_source(field):
-        yield from _shard_errors(field)
         return
     yield _error(
         field,
@@ -164,19 +162,7 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
             f"of that collection in HILO['SOURCES'].",
             "Set collection= to another one.",
         )
-    yield from _shard_errors(field)
     yield from _length_errors(field, len(f"{field.collection_name}/{MAX_NUMBER}"))
-
-
-def _shard_errors(field: IdField) -> Iterator[Error]:
-    if is_sharded(field.model):
-        yield _error(
-            field,
-            "E015",
-            "It gives gapless numbers, and its rows are spread over shards: each would "
-            "count for itself.",
-            "Keep the model's rows together (ShardRouter.is_sharded), or use HiLo ids.",
-        )
 
 
 def _source_errors(field: HiLoBigAutoField) -> Iterator[Error]:

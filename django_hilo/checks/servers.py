@@ -20,7 +20,6 @@ from django_hilo.checks.ahead import last_numbers, low_counters, short_columns
 from django_hilo.checks.commits import lost_commits
 from django_hilo.checks.replication import two_writers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
-from django_hilo.checks.shards import are_shards
 from django_hilo.checks.sites import other_sites
 from django_hilo.conf import settings
 
@@ -35,7 +34,6 @@ def check_servers(
         is_alias(settings.DATABASE)
         and are_node_tags(settings.NODE_TAG)
         and are_sources(settings.SOURCES)
-        and are_shards(settings.SHARDS)
     ):
         return []  # check_settings tells
     found: list[checks.CheckMessage] = []

@@ -12,7 +12,6 @@ from django.core import checks
 from django.db import connections
 
 from django_hilo._database.synchronous_commit import LOCAL, WITH_STANDBY
-from django_hilo.checks.shards import are_shards, fault_of
 from django_hilo.conf import KEYS, settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag, check_separator
@@ -53,8 +52,6 @@ def error(message: str, hint: str, number: str) -> checks.Error:
 
 
 def _fault_of(key: str) -> str:
-    if key == "SHARDS":
-        return fault_of(settings.SHARDS)
     # A token that was put in place of its digest must not reach a log.
     hidden = key == "RAVENDB_TOKENS"
     return f"HILO[{key!r}] is {'wrong' if hidden else repr(getattr(settings, key))}."
@@ -139,13 +136,6 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
         "a dict of collections, each with a source of django_hilo.sources, and none of "
         "them twice in another case",
         "E022",
-    ),
-    (
-        "SHARDS",
-        are_shards,
-        "a dict of all shards, aliases of DATABASES, each with its buckets or None, "
-        "and of prefixes of ids, each with a list of shards",
-        "E012",
     ),
     (
         "RAVENDB_DATABASES",

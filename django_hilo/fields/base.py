@@ -19,7 +19,6 @@ from django_hilo.fields.instance_state import (
     set_handled,
     value_of,
 )
-from django_hilo.sharding.placement import place, refuse_sharded
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -97,7 +96,6 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         return super().pre_save(model_instance, add)
 
     def _written_to(self, instance: models.Model) -> str:
-        refuse_sharded(type(instance))
         return router.db_for_write(type(instance), instance=instance)
 
     @property
@@ -221,8 +219,6 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
             if self._state.adding and assigned_for(self, field) != using:
                 field.check_explicit([self], using)
         with inserting:
-            if field.is_key:
-                using = place(self, using)
             save_base(
                 self,
                 raw=raw,
@@ -267,8 +263,6 @@ def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
                 # The key of an object that was loaded may have been changed.
                 field.check_explicit([self], using)
         with inserting:
-            if is_key and raw:
-                place(self, using)
             if is_new and (is_assigned or assigned_for(self, field) is not None):
                 force_insert = True
             set_handled(self, True)

@@ -11,7 +11,7 @@ from django.db.models.query_utils import DeferredAttribute
 
 from django_hilo.fields.instance_state import is_handled
 from django_hilo.fields.text import IdField
-from django_hilo.sharding.bucket_count import BUCKETS
+from django_hilo.sharding import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -76,9 +76,6 @@ class BucketField(_IntegerField):
 
     def bucket(self, instance: models.Model) -> int | None:
         """Return the bucket of an instance's source, or None without a source."""
-        # Imported late: only this field needs xxhash.
-        from django_hilo.sharding.buckets import bucket_of
-
         source: Any = self.model._meta.get_field(self.source)
         value = getattr(instance, source.attname)
         return None if value is None else bucket_of(str(value))

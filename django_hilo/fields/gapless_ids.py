@@ -17,7 +17,6 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.instance_state import value_of
 from django_hilo.identifiers import check_separator, id_start
-from django_hilo.sharding.placement import is_sharded
 
 _TAKEN = "hilo_taken"
 
@@ -80,7 +79,6 @@ def assigning(
     if not distinct and not above:
         yield
         return
-    _refuse_sharded(field)
     for instance in distinct:
         if was_rolled_back(field, instance):
             setattr(instance, field.attname, _taken(instance)[field.attname][1])
@@ -109,7 +107,6 @@ def assigning(
 
 def assign(field: AssignsIds, instances: Sequence[models.Model], using: str) -> None:
     """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
-    _refuse_sharded(field)
     taking = _Taking(connections[using])
     _assign(field, instances, using, lambda instance: "", taking)
 
@@ -130,14 +127,6 @@ def _assign(
         field.assign([instance], [f"{start}{number}{last}"], using)
         entry = {name: (getattr(instance, name), before, taking)}
         setattr(instance._state, _TAKEN, {**_taken(instance), **entry})
-
-
-def _refuse_sharded(field: AssignsIds) -> None:
-    if is_sharded(field.model):
-        raise HiLoError(
-            f"{field} gives no gapless ids: the rows of {field.model._meta.label} are "
-            f"spread over shards, and each would count for itself."
-        )
 
 
 def _snapshot(

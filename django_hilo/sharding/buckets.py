@@ -7,14 +7,13 @@ stay together wherever buckets are distributed.
 from __future__ import annotations
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.sharding.bucket_count import BUCKETS
 
 try:
     from xxhash import xxh64_intdigest
-except ImportError as error:
-    raise ImportError(
-        'Buckets need the package xxhash: pip install "django-hilo[sharding]".'
-    ) from error
+except ImportError:
+    xxh64_intdigest = None  # type: ignore[assignment]
+
+BUCKETS = 1024 * 1024
 
 
 def bucket_of(id: str) -> int:
@@ -22,14 +21,19 @@ def bucket_of(id: str) -> int:
 
     RavenDB's rule, bit for bit: XXH64 of what follows the last ``$`` (one at the very
     start does not count), in lower case, as UTF-8, modulo 1,048,576. Raises
-    `InvalidDocumentId` for what is no text.
+    `InvalidDocumentId` if ``id`` is not a text, and ImportError without the package
+    xxhash.
     """
+    if xxh64_intdigest is None:
+        raise ImportError(
+            'Buckets need the package xxhash: pip install "django-hilo[sharding]".'
+        )
     if not isinstance(id, str):
         raise InvalidDocumentId(
             f"{id!r} has no bucket: a str is needed, not {type(id).__name__}."
         )
     try:
-        hashed = _lower(deciding_part(id)).encode()
+        hashed = lower(deciding_part(id)).encode()
     except UnicodeEncodeError as error:
         raise InvalidDocumentId(
             f"{id!r} has no bucket: it holds half a character (a lone surrogate)."
@@ -43,6 +47,8 @@ def deciding_part(id: str) -> str:
     return id[dollar + 1 :] if dollar > 0 else id
 
 
-def _lower(text: str) -> str:
-    # Each character for itself: of words, str.lower() writes the last sigma otherwise.
+def lower(text: str) -> str:
+    """Return a text in lower case, as .NET's invariant culture has it."""
+    # Convert each character alone: str.lower() writes the last sigma of a word its own
+    # way.
     return text.lower() if text.isascii() else "".join(map(str.lower, text))

@@ -6,11 +6,11 @@ from random import Random
 from statistics import NormalDist
 
 import pytest
+from django_hilo.sharding.bucket_count import BUCKETS
 from hypothesis import given
 from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.sharding.bucket_count import BUCKETS
 from django_hilo.sharding.buckets import bucket_of
 from tests.support.patience import LONGEST
 

@@ -10,17 +10,17 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.test.utils import isolate_apps
+from django_hilo.checks.shards import are_shards, check_shards
+from django_hilo.sharding.bucket_count import BUCKETS
 
 from django_hilo.checks.databases import check_homes
 from django_hilo.checks.fields import check_field
 from django_hilo.checks.settings import check_settings
-from django_hilo.checks.shards import are_shards, check_shards
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
 from django_hilo.sharding import ShardRouter, shard_of
 from django_hilo.sharding import shards as module
-from django_hilo.sharding.bucket_count import BUCKETS
 from django_hilo.sharding.shards import read_shards
 from tests.sharding.test_buckets import VECTORS
 

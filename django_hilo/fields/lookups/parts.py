@@ -14,6 +14,7 @@ from django.db.models.expressions import Col
 from django_hilo.fields.lookups import mariadb, postgresql, sqlite
 from django_hilo.fields.lookups.stored import stored_column
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH
+from django_hilo.sharding import bucket_of
 
 Sql = tuple[str, tuple[Any, ...]]
 
@@ -127,9 +128,7 @@ class Bucket(Part):
     output_field = models.PositiveIntegerField()
 
     def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        # Raise here if xxhash is missing, because SQLite hides errors of functions.
-        import django_hilo.sharding.buckets  # noqa: F401
-
+        bucket_of("")  # Raise if xxhash is missing; SQLite hides errors of functions.
         return super().on_sqlite(lhs, params)
 
     def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:

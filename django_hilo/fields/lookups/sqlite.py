@@ -11,6 +11,7 @@ from django.db.backends.signals import connection_created
 
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import parse
+from django_hilo.sharding import bucket_of
 
 NUMBER = "django_hilo_number"
 COLLECTION = "django_hilo_collection"
@@ -51,8 +52,6 @@ def _part(name: str) -> Callable[[Any], Any]:
 
 
 def _bucket(value: Any) -> int | None:
-    from django_hilo.sharding.buckets import bucket_of
-
     return bucket_of(value) if isinstance(value, str) else None
 
 

@@ -119,9 +119,7 @@ class Command(BaseCommand):
             found = True
             self.show_model(model, oversized)
         if not found:
-            self.stdout.write(
-                "No model has ids with anchors, a BucketField, or HILO['SHARDS']."
-            )
+            self.stdout.write("No model has ids with anchors or a BucketField.")
 
     def show_model(self, model: Row, oversized: int) -> None:
         total = model["rows"]
