@@ -59,15 +59,6 @@ def from_url(url: str) -> dict[str, Any]:
     }
 
 
-def shards_from_urls(urls: str) -> dict[str, dict[str, Any]]:
-    """Return the settings of shards by alias: ``shard1``, ``shard2`` ...
-
-    ``urls`` has one for each, with commas between them; see `from_url`.
-    """
-    given = [url.strip() for url in urls.split(",") if url.strip()]
-    return {f"shard{n}": from_url(url) for n, url in enumerate(given, start=1)}
-
-
 def _use_pymysql_without_mysqlclient() -> None:
     try:
         import MySQLdb  # type: ignore[import-untyped]  # noqa: F401

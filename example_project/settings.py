@@ -3,27 +3,16 @@
 Environment: ``EXAMPLE_DATABASE_URL`` (default: ``example.sqlite3`` in the project's
 folder), ``EXAMPLE_SECRET_KEY`` (default: a new one at each start, which ends sessions),
 ``EXAMPLE_DEBUG=1`` (also needed for stylesheets under ``manage.py runserver``).
-
-``EXAMPLE_SHARDS``, URLs with commas between them, spreads the shop over more databases:
-``postgres://me@host/a,mysql://me@host/b`` are the aliases shard1 and shard2, which have
-the shop's tables and nothing else. Counters and users stay in the default database, a
-server too. Run ``manage.py migrate``, then ``migrate --database=shard1`` and so on;
-``import_northwind FOLDER`` fills them. Look around with ``manage.py shell``:
-``Order.objects.shard(id)``. The pages, the admin and the API were made for one
-database, and few of them work: products can be read, counters changed; the list of
-customers counts the orders of the first shard; orders, lines and invoices, and so the
-front page, end in a ShardError or "not found", as nothing says which shard is meant.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from django.core.management.utils import get_random_secret_key
 
-from example_project.databases import from_url, shards_from_urls, sqlite
+from example_project.databases import from_url, sqlite
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -71,23 +60,15 @@ ROOT_URLCONF = "example_project.urls"
 WSGI_APPLICATION = "example_project.wsgi.application"
 
 _url = os.environ.get("EXAMPLE_DATABASE_URL")
-_shards = shards_from_urls(os.environ.get("EXAMPLE_SHARDS", ""))
-DATABASES = {
-    "default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3"),
-    **_shards,
-}
+DATABASES = {"default": from_url(_url) if _url else sqlite(PROJECT / "example.sqlite3")}
 # Models that declare no key of their own: integers, known before the insert.
 DEFAULT_AUTO_FIELD = "django_hilo.fields.HiLoBigAutoField"
 
-HILO: dict[str, Any] = {
+HILO = {
     "NODE_TAG": "A",
     # RavenDB's clients ask for the database "shop" at /raven/.
     "RAVENDB_DATABASES": {"shop": "default"},
 }
-if _shards:
-    # Equal shares of the buckets.
-    HILO |= {"DATABASE": "default", "SHARDS": dict.fromkeys(_shards)}
-    DATABASE_ROUTERS = ["example_project.shop.router.ShopRouter"]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

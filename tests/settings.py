@@ -24,7 +24,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "django_hilo",
     "tests.apps.records",
-    "tests.apps.spread",
+    "tests.apps.buckets",
     "tests.apps.numbers",
 ]
 MIDDLEWARE = [

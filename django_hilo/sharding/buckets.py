@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from django_hilo.exceptions import InvalidDocumentId
 
-try:
-    from xxhash import xxh64_intdigest
-except ImportError:
-    xxh64_intdigest = None  # type: ignore[assignment]
-
 BUCKETS = 1024 * 1024
 
 
@@ -24,10 +19,12 @@ def bucket_of(id: str) -> int:
     `InvalidDocumentId` if ``id`` is not a text, and ImportError without the package
     xxhash.
     """
-    if xxh64_intdigest is None:
+    try:
+        from xxhash import xxh64_intdigest  # optional, and few projects need buckets
+    except ImportError as error:
         raise ImportError(
             'Buckets need the package xxhash: pip install "django-hilo[sharding]".'
-        )
+        ) from error
     if not isinstance(id, str):
         raise InvalidDocumentId(
             f"{id!r} has no bucket: a str is needed, not {type(id).__name__}."

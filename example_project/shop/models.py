@@ -88,7 +88,7 @@ class Order(models.Model):
 
 
 class OrderLine(models.Model):
-    # The id ends in that of the order, so both have one bucket, and so one shard.
+    # The id ends in that of the order, so both have one bucket.
     id = HiLoField(primary_key=True, anchor="order")
     order = models.ForeignKey(
         Order, models.CASCADE, related_name="lines", verbose_name=_("order")

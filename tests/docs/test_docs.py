@@ -19,7 +19,6 @@ from django_hilo.checks import (
     sources,
 )
 from django_hilo.checks import fields as field_checks
-from django_hilo.checks import shards as shard_checks
 from django_hilo.conf import KEYS, Settings
 from tests.conftest import PROJECT
 
@@ -42,7 +41,6 @@ def test_each_check_is_explained():
             sites,
             sources,
             field_checks,
-            shard_checks,
         )
     )
     used = set(re.findall(r'"(?:django_hilo\.)?([EIW]\d{3})"', source))

@@ -124,7 +124,6 @@ ENVIRONMENT = {
     **os.environ,
     "DJANGO_SETTINGS_MODULE": "example_project.settings",
     "EXAMPLE_DATABASE_URL": "sqlite:///none.sqlite3",
-    "EXAMPLE_SHARDS": "",
     "EXAMPLE_DEBUG": "",
     "FORCE_COLOR": "1",
 }
@@ -1154,22 +1153,6 @@ class TestSettings:
             from_url(url)
 
         assert "hush" not in str(caught.value)
-
-    def test_urls_of_shards(self):
-        from example_project.databases import shards_from_urls
-
-        shards = shards_from_urls("postgres://h/a, mysql://h/b,")
-
-        assert {alias: shard["NAME"] for alias, shard in shards.items()} == {
-            "shard1": "a",
-            "shard2": "b",
-        }
-        assert shards_from_urls("") == {}
-
-    def test_shards_need_counters_on_a_server(self, example):
-        example.environment["EXAMPLE_SHARDS"] = "postgres://h/a,postgres://h/b"
-
-        assert "(django_hilo.E006)" in example.run("check", expect=1).stderr
 
     def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
         code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"

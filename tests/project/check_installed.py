@@ -15,9 +15,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 # What needs an extra.
-OPTIONAL = ("django_hilo.rest_framework", "django_hilo.sharding.buckets")
-# What uses such a part when it is called, and imports it when it is imported.
-ABOVE = ("django_hilo._operations.bucket_report",)
+OPTIONAL = "django_hilo.rest_framework"
 
 
 def modules() -> list[str]:
@@ -30,18 +28,15 @@ def modules() -> list[str]:
 def import_all(extras: bool) -> int:
     count = 0
     for name in modules():
-        is_optional = name.startswith((*OPTIONAL, *ABOVE))
         # drf-spectacular is no extra of ours: who has it gets its schema.
         if name == "django_hilo.rest_framework.schema":
             continue
         try:
             importlib.import_module(name)
         except ImportError as error:
-            if extras or not is_optional:
+            if extras or not name.startswith(OPTIONAL):
                 raise
-            assert error.name in ("rest_framework", None), error
-            if error.name is None:
-                assert "django-hilo[sharding]" in str(error), error
+            assert error.name == "rest_framework", error
         else:
             count += 1
     return count

@@ -20,7 +20,7 @@ from django_hilo.checks.fields import check_model
 from django_hilo.fields import BucketField, HiLoField
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.sharding import bucket_of
-from tests.apps.spread.models import Deal, Parcel, Part
+from tests.apps.buckets.models import Deal, Parcel, Part
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db]
 
@@ -269,14 +269,14 @@ class TestFixtures:
     def test_without_the_right_bucket(self, deal, given):
         for _ in range(2):  # an INSERT, an UPDATE
             part = load(
-                f'[{{"model": "spread.part", "pk": "parts/7-A$deals/33-A", '
+                f'[{{"model": "buckets.part", "pk": "parts/7-A$deals/33-A", '
                 f'"fields": {{"deal": "deals/33-A"{given}}}}}]'
             )
             assert stored(part) == bucket_of("deals/33-A")
 
     def test_without_an_id(self, deal):
         part = load(
-            '[{"model": "spread.part", "pk": null, "fields": {"deal": "deals/33-A"}}]'
+            '[{"model": "buckets.part", "pk": null, "fields": {"deal": "deals/33-A"}}]'
         )
         assert part.pk.endswith("-A$deals/33-A")
         assert stored(part) == bucket_of("deals/33-A")
@@ -293,22 +293,22 @@ class TestTheColumn:
 
     @pytest.mark.django_db(transaction=True)
     def test_it_is_added_to_a_table_with_rows(self):
-        with isolate_apps("tests.apps.spread"):
+        with isolate_apps("tests.apps.buckets"):
 
             class Old(models.Model):
                 id = HiLoField("old", primary_key=True)
 
                 class Meta:
-                    app_label = "spread"
-                    db_table = "spread_old"
+                    app_label = "buckets"
+                    db_table = "buckets_old"
 
             class New(models.Model):
                 id = HiLoField("old", primary_key=True)
                 bucket = BucketField(null=True)
 
                 class Meta:
-                    app_label = "spread"
-                    db_table = "spread_old"
+                    app_label = "buckets"
+                    db_table = "buckets_old"
 
             with connection.schema_editor() as editor:
                 editor.create_model(Old)
@@ -362,7 +362,7 @@ class TestTheField:
         assert list(form().fields) == ["deal", "size"]
 
     def check(self, field: BucketField) -> list[str]:
-        with isolate_apps("tests.apps.spread"):
+        with isolate_apps("tests.apps.buckets"):
 
             class Thing(models.Model):
                 id = HiLoField(primary_key=True)
@@ -371,7 +371,7 @@ class TestTheField:
                 bucket = field
 
                 class Meta:
-                    app_label = "spread"
+                    app_label = "buckets"
 
             return [each.id for each in check_model(Thing)]
 

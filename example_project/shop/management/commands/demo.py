@@ -20,7 +20,6 @@ from example_project.shop.northwind import WrongFilesError, read
 from example_project.shop.present import figures_present, missing_invoices, rows_present
 from example_project.shop.report import console_for, print_figures, progress_bar
 from example_project.shop.server import LocalServer
-from example_project.shop.shards import shards
 from example_project.shop.visits import visit_all
 
 
@@ -41,8 +40,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
-        if shards():
-            raise CommandError("The demo runs on one database: unset EXAMPLE_SHARDS.")
         console = console_for(self.stdout, options)
         call_command("migrate", verbosity=0, interactive=False)
         if folder is None:
