@@ -45,7 +45,6 @@ def deciding_part(id: str) -> str:
 
 
 def lower(text: str) -> str:
-    """Return a text in lower case, as .NET's invariant culture has it."""
-    # Convert each character alone: str.lower() writes the last sigma of a word its own
-    # way.
+    """Return a text in lower case, each character for itself, as RavenDB does."""
+    # str.lower() alone would write the last sigma of a word differently.
     return text.lower() if text.isascii() else "".join(map(str.lower, text))
