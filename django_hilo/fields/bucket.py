@@ -74,14 +74,17 @@ class BucketField(_IntegerField):
         column = connection.ops.quote_name(self.column)
         return f"{column} BETWEEN 0 AND {BUCKETS - 1}"
 
+    @property
+    def source_field(self) -> Any:
+        return self.model._meta.get_field(self.source)
+
     def bucket(self, instance: models.Model) -> int | None:
         """Return the bucket of an instance's source, or None without a source."""
-        source: Any = self.model._meta.get_field(self.source)
-        value = getattr(instance, source.attname)
+        value = getattr(instance, self.source_field.attname)
         return None if value is None else bucket_of(str(value))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        source = self.model._meta.get_field(self.source)
+        source = self.source_field
         if add and isinstance(source, IdField) and not is_handled(model_instance):
             source.pre_save(model_instance, add)  # it may come after this field
         return super().pre_save(model_instance, add)
@@ -95,7 +98,7 @@ def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
     names = list(names)
     for field in model._meta.concrete_fields:
         if isinstance(field, BucketField) and field.name not in names:
-            source: Any = model._meta.get_field(field.source)
+            source = field.source_field
             if source.name in names or source.attname in names:
                 names.append(field.name)
     return names

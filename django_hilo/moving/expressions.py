@@ -73,11 +73,11 @@ class Sql:
     def number_or_null(self, text: str) -> str:
         """Return the number of an id, NULL for a text that is none."""
         if self.vendor == "postgresql":
-            return postgresql.number(text)
+            return postgresql.sql_of("number", text)[0]
         if self.vendor == "mysql":
-            sql, pattern = mariadb.number(text)
+            sql, (pattern,) = mariadb.sql_of("number", text)
             return sql.replace("%s", self.value(pattern))
-        return f"{sqlite.NUMBER}({text})"
+        return sqlite.sql_of("number", text)[0]
 
     def is_digits(self, text: str) -> str:
         """Return whether a text is digits and nothing else."""

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import GaplessIdField, HiLoField, lookups
-from django_hilo.fields.lookups import (
-    Anchor,
-    Bucket,
-    Collection,
-    NodeTag,
-    Number,
-    sqlite,
-)
+from django_hilo.fields.lookups import Anchor, Bucket, Collection, NodeTag, Number
 from django_hilo.identifiers import MAX_NUMBER, anchor_in, parse
 from django_hilo.sharding import bucket_of
 from tests.apps.records.models import (
@@ -282,7 +275,7 @@ def test_connections_that_are_open_already_get_the_function(orders):
     if connection.vendor != "sqlite":
         pytest.skip("Only SQLite needs one.")
     add = connection.connection.create_function
-    add(sqlite.NUMBER, 1, lambda text: 0, deterministic=True)
+    add("django_hilo_number", 1, lambda text: 0, deterministic=True)
     assert not Order.objects.filter(id__number=33)
 
     lookups.register()

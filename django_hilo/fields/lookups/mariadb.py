@@ -6,7 +6,14 @@ SQL, so a change of it would no longer find them.
 
 from __future__ import annotations
 
-from django_hilo.fields.lookups.patterns import NO_PREFIX, separators
+from typing import Any
+
+from django_hilo.fields.lookups.patterns import (
+    Sql,
+    after_dollar,
+    not_in_prefixes,
+    separators,
+)
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
     MAX_NUMBER,
@@ -14,33 +21,19 @@ from django_hilo.identifiers import (
     MAX_WIDTH,
 )
 
-Call = tuple[str, str]
 
+def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
+    """Return the SQL of a part of ``text``, whose parameters are ``params``.
 
-def number(text: str) -> Call:
-    """Return the SQL of the number, and its parameter after those of the text."""
-    return f"CAST({_found(text)} AS SIGNED)", _NUMBER
-
-
-def collection(text: str) -> Call:
-    """Return the SQL of the collection, as `number`."""
-    return _found(text), _COLLECTION
-
-
-def node_tag(text: str) -> Call:
-    """Return the SQL of the node tag, as `number`."""
-    return f"SUBSTR({_found(text)}, 3)", _DIGIT_AND_TAG
-
-
-def place_of_dollar(text: str) -> str:
-    """Return the SQL of the position of the first dollar sign."""
-    # It compares bytes. LOCATE() asks the collation, which may know other dollars.
-    return f"CHAR_LENGTH(SUBSTRING_INDEX({text}, '$', 1)) + 1"
-
-
-def _found(text: str) -> str:
+    Raises KeyError for a part that the database cannot compute.
+    """
+    if part == "anchor":
+        # It compares bytes. LOCATE() asks the collation, which may know other dollars.
+        place = f"CHAR_LENGTH(SUBSTRING_INDEX({text}, '$', 1)) + 1"
+        return after_dollar(text, params, place, "CHAR_LENGTH")
+    sql, pattern = _PARTS[part]
     # A parameter, as backslashes in a literal depend on NO_BACKSLASH_ESCAPES.
-    return f"NULLIF(REGEXP_SUBSTR({text}, %s), '')"
+    return sql % f"NULLIF(REGEXP_SUBSTR({text}, %s), '')", (*params, pattern)
 
 
 def _digits() -> str:
@@ -57,9 +50,7 @@ def _digits() -> str:
 def _prefix() -> str:
     """Return the pattern of the separator and a server prefix."""
     code_point = "\\x{{{:x}}}"
-    without = "\\x{0}" + "".join(
-        f"{code_point.format(low)}-{code_point.format(high)}" for low, high in NO_PREFIX
-    )
+    without = "\\x{0}" + not_in_prefixes(code_point)
     most = MAX_SERVER_PREFIX_LENGTH - 1
     return f"[{separators(code_point)}](?:[^{without}$|]{{0,{most}}}[^{without}$|0-9])?"
 
@@ -71,7 +62,15 @@ _DIGITS = _digits()
 _TAG = "(?:-[A-Z]{1,4})?"
 _END = r"(?:[$][^\x{0}]+)?\z"
 
-_NUMBER = f"{_START}{_PREFIX}\\K{_DIGITS}(?={_TAG}{_END})"
-_COLLECTION = f"{_START}(?={_PREFIX}{_DIGITS}{_TAG}{_END})"
-# With the last digit and the "-": MariaDB returns "" if nothing is found.
-_DIGIT_AND_TAG = f"{_START}{_PREFIX}(?={_DIGITS}{_TAG}{_END})[0-9]*\\K[0-9]{_TAG}"
+_PARTS = {
+    "number": (
+        "CAST(%s AS SIGNED)",
+        f"{_START}{_PREFIX}\\K{_DIGITS}(?={_TAG}{_END})",
+    ),
+    "collection": ("%s", f"{_START}(?={_PREFIX}{_DIGITS}{_TAG}{_END})"),
+    # With the last digit and the "-": MariaDB returns "" if nothing is found.
+    "node_tag": (
+        "SUBSTR(%s, 3)",
+        f"{_START}{_PREFIX}(?={_DIGITS}{_TAG}{_END})[0-9]*\\K[0-9]{_TAG}",
+    ),
+}

@@ -10,13 +10,18 @@ from typing import Any
 from django.db import NotSupportedError, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Col
+from django.db.models.sql import Query
 
+from django_hilo.fields.bucket import BucketField
 from django_hilo.fields.lookups import mariadb, postgresql, sqlite
-from django_hilo.fields.lookups.stored import stored_column
+from django_hilo.fields.lookups.patterns import Sql
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH
-from django_hilo.sharding import bucket_of
 
-Sql = tuple[str, tuple[Any, ...]]
+_DATABASES: dict[str, Any] = {
+    "sqlite": sqlite,
+    "postgresql": postgresql,
+    "mysql": mariadb,
+}
 
 
 class Part(models.Transform):
@@ -25,76 +30,75 @@ class Part(models.Transform):
     def as_sql(  # type: ignore[override]
         self, compiler: Any, connection: BaseDatabaseWrapper, **kwargs: Any
     ) -> Sql:
-        stored = stored_column(self)
+        stored = self._stored_column()
         if stored is not None:
             sql, params = compiler.compile(stored)
             return sql, tuple(params)
-        lhs, params = compiler.compile(self.lhs)
-        compute = {
-            "sqlite": self.on_sqlite,
-            "postgresql": self.on_postgresql,
-            "mysql": self.on_mariadb,
-        }.get(connection.vendor)
-        if compute is None:
+        database = _DATABASES.get(connection.vendor)
+        if database is None:
             raise NotSupportedError(
                 f"__{self.lookup_name} works on SQLite, PostgreSQL and MariaDB, not on "
                 f"{connection.display_name}."
             )
-        return compute(lhs, tuple(params))
+        lhs, params = compiler.compile(self.lhs)
+        try:
+            computed: Sql = database.sql_of(self.lookup_name, lhs, tuple(params))
+        except KeyError:  # that of a bucket
+            raise NotSupportedError(
+                f"{connection.display_name} cannot compute RavenDB's hash of an id. "
+                f"{_remedy(self.lhs)}"
+            ) from None
+        return computed
 
-    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return f"{self.function}({lhs})", params
+    def _stored_column(self) -> Col | None:
+        """Return the column that stores the values of the transform, or None.
 
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        raise NotImplementedError  # pragma: no cover - each part has its own
+        It is a `GeneratedField` of the transform, or the `BucketField` of a bucket.
+        """
+        read: Any = self.lhs
+        # Definitions of indexes and generated columns have no table, and need the
+        # expression itself.
+        if not isinstance(read, Col) or read.alias is None:
+            return None
+        for field in read.target.model._meta.local_concrete_fields:
+            if self._is_stored_by(field):
+                return Col(read.alias, field, self.output_field)
+        return None
 
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        raise NotImplementedError  # pragma: no cover - each part has its own
+    def _is_stored_by(self, field: Any) -> bool:
+        if not field.generated:
+            return False
+        lhs: Any = self.lhs
+        # F("id__anchor"), F("pk__anchor") and Anchor("id") are the same.
+        found: Any = field.expression.resolve_expression(
+            Query(field.model, alias_cols=False), allow_joins=False
+        )
+        return (
+            type(found) is type(self)
+            and isinstance(found.lhs, Col)
+            and found.lhs.target == lhs.target
+        )
 
 
 class Number(Part):
     """The number of an id; NULL for any other text."""
 
     lookup_name = "number"
-    function = sqlite.NUMBER
     output_field = models.BigIntegerField()
-
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return _repeating(postgresql.number(lhs), lhs, params)
-
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql, pattern = mariadb.number(lhs)
-        return sql, (*params, pattern)
 
 
 class Collection(Part):
     """The collection of an id, as it is written; NULL for any other text."""
 
     lookup_name = "collection"
-    function = sqlite.COLLECTION
     output_field = models.CharField(max_length=MAX_COLLECTION_LENGTH)
-
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return _repeating(postgresql.collection(lhs), lhs, params)
-
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql, pattern = mariadb.collection(lhs)
-        return sql, (*params, pattern)
 
 
 class NodeTag(Part):
     """The node tag of an id, "" without one; NULL for any other text."""
 
     lookup_name = "node_tag"
-    function = sqlite.NODE_TAG
     output_field = models.CharField(max_length=4)
-
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        return _repeating(postgresql.node_tag(lhs), lhs, params)
-
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql, pattern = mariadb.node_tag(lhs)
-        return sql, (*params, pattern)
 
 
 class Anchor(Part):
@@ -102,18 +106,6 @@ class Anchor(Part):
 
     lookup_name = "anchor"
     output_field = models.CharField()
-
-    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql = _after_dollar(lhs, f"INSTR({lhs}, '$')", "LENGTH")
-        return _repeating(sql, lhs, params)
-
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql = _after_dollar(lhs, postgresql.place_of_dollar(lhs), "LENGTH")
-        return _repeating(sql, lhs, params)
-
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        sql = _after_dollar(lhs, mariadb.place_of_dollar(lhs), "CHAR_LENGTH")
-        return _repeating(sql, lhs, params)
 
 
 class Bucket(Part):
@@ -124,43 +116,22 @@ class Bucket(Part):
     """
 
     lookup_name = "bucket"
-    function = sqlite.BUCKET
     output_field = models.PositiveIntegerField()
 
-    def on_sqlite(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        bucket_of("")  # Raise if xxhash is missing; SQLite hides errors of functions.
-        return super().on_sqlite(lhs, params)
-
-    def on_postgresql(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        raise NotSupportedError(self._advice("PostgreSQL"))
-
-    def on_mariadb(self, lhs: str, params: tuple[Any, ...]) -> Sql:
-        raise NotSupportedError(self._advice("MariaDB"))
-
-    def _advice(self, database: str) -> str:
-        field: Any = self.lhs.target if isinstance(self.lhs, Col) else None
-        if field is None:
-            remedy = "Add bucket = BucketField() to the model."
-        elif field.is_relation:
-            # Django reads the foreign key itself, and joins no table for its id.
-            model = field.related_model._meta.label
-            remedy = (
-                f"Add bucket = BucketField() to {model}; ask for {field.name}__bucket."
-            )
-        else:
-            source = "" if field.name == "id" else f'source="{field.name}"'
-            label = field.model._meta.label
-            remedy = f"Add bucket = BucketField({source}) to {label}."
-        return f"{database} cannot compute RavenDB's hash of an id. {remedy}"
+    def _is_stored_by(self, field: Any) -> bool:
+        if isinstance(field, BucketField):
+            lhs: Any = self.lhs
+            return bool(field.source_field == lhs.target)
+        return super()._is_stored_by(field)
 
 
-def _after_dollar(lhs: str, place: str, length: str) -> str:
-    # Compare lengths: to some collations a space equals an empty text.
-    return (
-        f"CASE WHEN {place} BETWEEN 2 AND {length}({lhs}) - 1 "
-        f"THEN SUBSTR({lhs}, {place} + 1) END"
-    )
-
-
-def _repeating(sql: str, lhs: str, params: tuple[Any, ...]) -> Sql:
-    return sql, params * sql.count(lhs)
+def _remedy(lhs: Any) -> str:
+    field: Any = lhs.target if isinstance(lhs, Col) else None
+    if field is None:
+        return "Add bucket = BucketField() to the model."
+    if field.is_relation:
+        # Django reads the foreign key itself, and joins no table for its id.
+        model = field.related_model._meta.label
+        return f"Add bucket = BucketField() to {model}; ask for {field.name}__bucket."
+    source = "" if field.name == "id" else f'source="{field.name}"'
+    return f"Add bucket = BucketField({source}) to {field.model._meta.label}."

@@ -7,8 +7,14 @@ generated columns contain this SQL, so a change of it would no longer find them.
 from __future__ import annotations
 
 import string
+from typing import Any
 
-from django_hilo.fields.lookups.patterns import NO_PREFIX, separators
+from django_hilo.fields.lookups.patterns import (
+    Sql,
+    after_dollar,
+    not_in_prefixes,
+    separators,
+)
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
     MAX_NUMBER,
@@ -20,27 +26,25 @@ _TAG = f"'-{string.ascii_uppercase}'"
 _COLLECTION = f"'{string.ascii_letters}{string.digits}_-'"
 
 
-def number(text: str) -> str:
-    """Return the SQL of the number."""
-    return f"CASE WHEN {_is_id(text)} THEN ({_digits(text)})::bigint END"
+def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
+    """Return the SQL of a part of ``text``, whose parameters are ``params``.
 
-
-def collection(text: str) -> str:
-    """Return the SQL of the collection."""
+    Raises KeyError for a part that the database cannot compute.
+    """
     start = _start(text)
-    length = f"LENGTH({start}) - LENGTH({_without_collection(text)})"
-    return f"CASE WHEN {_is_id(text)} THEN LEFT({start}, {length}) END"
-
-
-def node_tag(text: str) -> str:
-    """Return the SQL of the node tag."""
-    tag = f"SUBSTR({_document(text)}, LENGTH({_untagged(text)}) + 2)"
-    return f"CASE WHEN {_is_id(text)} THEN {tag} END"
-
-
-def place_of_dollar(text: str) -> str:
-    """Return the SQL of the position of the first dollar sign."""
-    return f"STRPOS({_bytewise(text)}, '$')"
+    if part == "number":
+        value = f"({_digits(text)})::bigint"
+    elif part == "collection":
+        length = f"LENGTH({start}) - LENGTH({_without_collection(text)})"
+        value = f"LEFT({start}, {length})"
+    elif part == "node_tag":
+        value = f"SUBSTR({_document(text)}, LENGTH({_untagged(text)}) + 2)"
+    elif part == "anchor":
+        return after_dollar(text, params, f"STRPOS({_bytewise(text)}, '$')", "LENGTH")
+    else:
+        raise KeyError(part)
+    sql = f"CASE WHEN {_is_id(text)} THEN {value} END"
+    return sql, params * sql.count(text)
 
 
 def _is_id(text: str) -> str:
@@ -88,9 +92,7 @@ def _without_collection(text: str) -> str:
 def _shape() -> str:
     """Return the pattern of an id but for the bounds of its parts, as a literal."""
     code_point = "\\\\u{:04x}"
-    without = "".join(
-        f"{code_point.format(low)}-{code_point.format(high)}" for low, high in NO_PREFIX
-    )
+    without = not_in_prefixes(code_point)
     return (
         f"E'^[A-Za-z][A-Za-z0-9_-]*[{separators(code_point)}]"
         f"(?:[^{without}$|]*[^{without}$|0-9])?"

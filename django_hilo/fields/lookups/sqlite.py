@@ -10,35 +10,34 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.fields.lookups.patterns import Sql, after_dollar
 from django_hilo.identifiers import parse
 from django_hilo.sharding import bucket_of
 
-NUMBER = "django_hilo_number"
-COLLECTION = "django_hilo_collection"
-NODE_TAG = "django_hilo_node_tag"
-BUCKET = "django_hilo_bucket"
+
+def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
+    """Return the SQL of a part of ``text``, whose parameters are ``params``."""
+    if part == "anchor":
+        return after_dollar(text, params, f"INSTR({text}, '$')", "LENGTH")
+    if part == "bucket":
+        bucket_of("")  # Raise if xxhash is missing; SQLite hides errors of functions.
+    return f"django_hilo_{part}({text})", params
 
 
 def register() -> None:
     """Add the functions to all connections, including those that are open."""
-    connection_created.connect(
-        _on_connection_created, dispatch_uid="django_hilo.fields.lookups"
-    )
+    connection_created.connect(_add_functions, dispatch_uid=__name__)
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None:
             _add_functions(connection)
 
 
-def _on_connection_created(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    _add_functions(connection)
-
-
-def _add_functions(connection: BaseDatabaseWrapper) -> None:
+def _add_functions(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if connection.vendor == "sqlite":
         create: Any = connection.connection.create_function
         for name, function in _FUNCTIONS.items():
             # Indexes and generated columns take deterministic functions only.
-            create(name, 1, function, deterministic=True)
+            create(f"django_hilo_{name}", 1, function, deterministic=True)
 
 
 def _part(name: str) -> Callable[[Any], Any]:
@@ -56,8 +55,6 @@ def _bucket(value: Any) -> int | None:
 
 
 _FUNCTIONS = {
-    NUMBER: _part("number"),
-    COLLECTION: _part("collection"),
-    NODE_TAG: _part("node_tag"),
-    BUCKET: _bucket,
+    **{name: _part(name) for name in ("number", "collection", "node_tag")},
+    "bucket": _bucket,
 }
