@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, router
 
+from django_hilo._allocation import explicit_ids
+from django_hilo._allocation.target import Target, resolve
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
 from django_hilo.fields.inheritance import pass_keys_up
 from django_hilo.fields.instance_state import (
@@ -18,6 +21,8 @@ from django_hilo.fields.instance_state import (
     mark_saved,
     set_handled,
     value_of,
+    was_rolled_back,
+    with_explicit_id,
 )
 
 if TYPE_CHECKING:
@@ -81,21 +86,22 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             model.save_base = _assign_first(self, model.save_base)
             model._save_table = _insert_assigned(self, model._save_table)
 
+    # Django calls these two for the id in the bulk_create() of a plain manager alone:
+    # in saves, and for a HiLoManager, the id is there.
+
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        # Only bulk_create() of a manager that is not a HiLoManager gets here.
-        self.assign_missing([instance], self._written_to(instance))
+        self.assign_missing([instance], self._alias_of_plain_bulk(instance))
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         if add and not (self.is_copy or is_handled(model_instance)):
-            # Only bulk_create() of a manager that is not a HiLoManager gets here.
-            using = self._written_to(model_instance)
+            using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
             self.record_inserted([model_instance], using)
         return super().pre_save(model_instance, add)
 
-    def _written_to(self, instance: models.Model) -> str:
+    def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
 
     @property
@@ -115,19 +121,19 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         """Whether the id that an instance needs is a gapless one."""
         return False
 
-    def was_rolled_back(self, instance: models.Model) -> bool:
-        """Whether a rollback took back the gapless id of an instance."""
-        return False
+    def missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
+        """Return the instances without an id, each of them once."""
+        # By identity: an instance without a key cannot be hashed.
+        found = {id(each): each for each in instances if self.is_missing(each)}
+        return list(found.values())
 
-    def refuse_lost(self, instance: models.Model) -> None:
-        """Raise `HiLoError` for an update by an id that a rollback took back."""
-
+    @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
-    ) -> AbstractContextManager[None]:
+    ) -> Iterator[None]:
         """Give ids to instances without one, whose rows the block inserts."""
         self.assign_missing(instances, using)
-        return _NOTHING
+        yield
 
     @contextmanager
     def conflicting(
@@ -153,23 +159,19 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
 
     # Explicit ids. Each is a text that messages show, with the number in it.
 
-    def explicit_ids(
+    def check_explicit(
         self, instances: Iterable[models.Model], using: str
     ) -> dict[str, int]:
-        """Return the explicit ids that the field's own counter could give."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
-
-    def check_explicit(self, instances: Iterable[models.Model], using: str) -> None:
-        """Raise `HiLoError` for an explicit id whose number is absurdly high."""
+        """Return the explicit ids; raise `HiLoError` if a number is absurdly high."""
         found = self.explicit_ids(instances, using)
         if found:
             self.check_jump(found, using)
+        return found
 
     def reserve_explicit(self, instances: Iterable[models.Model], using: str) -> None:
         """Check explicit ids, and keep the ids that are given now clear of them."""
-        found = self.explicit_ids(instances, using)
+        found = self.check_explicit(instances, using)
         if found:
-            self.check_jump(found, using)
             self.reserve(found, using)
 
     def record_inserted(self, instances: Sequence[models.Model], using: str) -> None:
@@ -179,16 +181,48 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             self.record(found, using)
         mark_saved(instances, self)
 
+    # Those of a counter; gapless ids have others.
+
+    def target(self, using: str) -> Target:
+        """Return the counter of rows on ``using``."""
+        field: Any = self
+        return resolve(field, using)
+
+    def explicit_ids(
+        self, instances: Iterable[models.Model], using: str
+    ) -> dict[str, int]:
+        """Return the explicit ids that the field's own counter could give."""
+        found: dict[str, int] = {}
+        explicit = with_explicit_id(instances, self, using)
+        if not explicit:
+            return found
+        target = self.target(using)
+        for instance in explicit:
+            alias = assigned_for(instance, self)
+            if alias is not None and self.target(alias).key == target.key:
+                continue  # assigned for another alias with the same counter
+            value = value_of(instance, self)
+            number = self.number_in(value, target)
+            if number is not None:
+                found[str(value)] = number
+        return found
+
+    def number_in(self, value: Any, target: Target) -> int | None:
+        """Return the number of an id that the counter could give, else None."""
+        raise NotImplementedError  # pragma: no cover - each kind has its own
+
     def check_jump(self, ids: dict[str, int], using: str) -> None:
         """Raise `HiLoError` if one of the numbers is absurdly high."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
+        highest = max(ids, key=lambda id: ids[id])
+        explicit_ids.check_jump(self.target(using), ids[highest], highest)
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         """Give none of the numbers to the objects that are saved beside them."""
+        explicit_ids.expect(self.target(using), list(ids.values()))
 
     def record(self, ids: dict[str, int], using: str) -> None:
         """Raise the counter to the numbers of rows that were inserted."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
+        explicit_ids.observe(self.target(using), list(ids.values()), using)
 
 
 def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
@@ -209,24 +243,17 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
         using = using or router.db_for_write(type(self), instance=self)
         inserting: AbstractContextManager[None] = _NOTHING
         if force_update or update_fields:
-            field.refuse_lost(self)
+            _refuse_rolled_back(self, field)
         elif not raw:
             if self._meta.parents:
                 pass_keys_up(self, type(self))
             new = self._state.adding or self.pk is None
-            if field.is_key or new or field.was_rolled_back(self):
+            if field.is_key or new or was_rolled_back(self, field):
                 inserting = field.inserting([self], using)
             if self._state.adding and assigned_for(self, field) != using:
                 field.check_explicit([self], using)
         with inserting:
-            save_base(
-                self,
-                raw=raw,
-                force_insert=force_insert,
-                force_update=force_update,
-                using=using,
-                update_fields=update_fields,
-            )
+            save_base(self, raw, force_insert, force_update, using, update_fields)
 
     return wrapper
 
@@ -234,7 +261,7 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
 def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
     """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first.
 
-    Raw saves (fixtures) and the parents of a model get here without ``save_base()``.
+    Fixtures get here without ``save_base()``.
     """
 
     @wraps(save_table)
@@ -247,35 +274,38 @@ def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
         using: Any = None,
         update_fields: Any = None,
     ) -> bool:
-        is_own = cls is field.model
-        is_key = is_own and field.is_key
-        only_update = force_update or bool(update_fields)
-        if is_key and only_update and field.is_missing(self):
-            raise ValueError("Cannot force an update in save() with no primary key.")
-        gives = is_key and not only_update
-        is_new = gives and self._state.adding
-        is_assigned = is_new and not raw and assigned_for(self, field) == using
+        is_key = cls is field.model and field.is_key
+        only_updates = force_update or bool(update_fields)
         inserting: AbstractContextManager[None] = _NOTHING
-        if gives and not is_assigned:
+        if is_key and only_updates and field.is_missing(self):
+            raise ValueError("Cannot force an update in save() with no primary key.")
+        if is_key and not only_updates:
             if field.needs_id(self):
                 inserting = field.inserting([self], using)
-            if raw or not is_new:
+            if raw or not self._state.adding:
                 # The key of an object that was loaded may have been changed.
                 field.check_explicit([self], using)
         with inserting:
-            if is_new and (is_assigned or assigned_for(self, field) is not None):
-                force_insert = True
+            if is_key and not only_updates and self._state.adding:
+                force_insert = force_insert or assigned_for(self, field) is not None
             set_handled(self, True)
             try:
                 updated = save_table(
                     self, raw, cls, force_insert, force_update, using, update_fields
                 )
-                if is_assigned:
-                    mark_saved([self], field)
-                elif is_own and not updated:
+                if cls is field.model and not updated:
                     field.record_inserted([self], using)
             finally:
                 set_handled(self, False)
         return updated
 
     return wrapper
+
+
+def _refuse_rolled_back(instance: models.Model, field: AssignsIds) -> None:
+    if was_rolled_back(instance, field):
+        raise HiLoError(
+            f"{instance._meta.label} {getattr(instance, field.attname)!r} was rolled "
+            f"back, and the row with this id may be another's by now. Save it as a "
+            f"whole: it gets a new id."
+        )

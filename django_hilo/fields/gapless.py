@@ -14,7 +14,11 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
 from django_hilo.fields.base import Got_co, Set_contra
 from django_hilo.fields.hilo import HiLoField
-from django_hilo.fields.instance_state import value_of, with_explicit_id
+from django_hilo.fields.instance_state import (
+    value_of,
+    was_rolled_back,
+    with_explicit_id,
+)
 from django_hilo.fields.text import IdField, parse_or_none
 
 if TYPE_CHECKING:
@@ -50,11 +54,17 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         kwargs.setdefault("max_length", 64)
         super().__init__(**kwargs)
 
+    def is_missing(self, instance: models.Model) -> bool:
+        return super().is_missing(instance) or was_rolled_back(instance, self)
+
+    def needs_gapless(self, instance: models.Model) -> bool:
+        return self.is_missing(instance)
+
     @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
-        missing = self._missing(instances)
+        missing = self.missing(instances)
         _assign_others_first(instances, using)
         new = [each for each in instances if each._state.adding]
         highest = max(self.explicit_ids(new, using).values(), default=0)
@@ -67,7 +77,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         Raises `HiLoError` outside of a transaction: the number would be a gap if the
         row is never inserted.
         """
-        missing = self._missing(instances)
+        missing = self.missing(instances)
         if not missing:
             return
         if not connections[using].in_atomic_block:
@@ -78,24 +88,14 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
             )
         gapless_ids.assign(self, missing, using)
 
-    def _written_to(self, instance: models.Model) -> str:
-        if self.needs_id(instance):
-            # This bulk_create() may ignore the row on a conflict without a trace.
+    def _alias_of_plain_bulk(self, instance: models.Model) -> str:
+        if self.is_missing(instance):
+            # It may ignore the row on a conflict without a trace.
             raise HiLoError(
                 f"{self} gives no ids in the bulk_create() of a manager that is no "
                 f"HiLoManager: use one, or save()."
             )
-        return super()._written_to(instance)
-
-    def needs_gapless(self, instance: models.Model) -> bool:
-        return self.needs_id(instance)
-
-    def needs_id(self, instance: models.Model) -> bool:
-        return self.is_missing(instance) or self.was_rolled_back(instance)
-
-    def _missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
-        missing = {id(each): each for each in instances if self.needs_id(each)}
-        return list(missing.values())
+        return super()._alias_of_plain_bulk(instance)
 
     def explicit_ids(
         self, instances: Iterable[models.Model], using: str
@@ -108,7 +108,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 and parts.collection.lower() == self.collection_name.lower()
                 and not parts.node_tag
                 and not parts.server_prefix
-                and not self.was_rolled_back(instance)
+                and not was_rolled_back(instance, self)
             ):
                 found[str(parts)] = parts.number
         return found
@@ -125,6 +125,9 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 f"it would be higher still. If that is meant, raise "
                 f"HILO['MAX_FLOOR_JUMP'] (now {jump})."
             )
+
+    def reserve(self, ids: dict[str, int], using: str) -> None:
+        """Do nothing: the numbers that `inserting` takes are higher."""
 
     def record(self, ids: dict[str, int], using: str) -> None:
         gapless_ids.keep_clear_of(self, list(ids.values()), using)

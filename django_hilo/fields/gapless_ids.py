@@ -13,20 +13,17 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._allocation.transaction import Ledger
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import next_gapless_numbers, seed_gapless_number
-from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds
-from django_hilo.fields.instance_state import value_of
+from django_hilo.fields.instance_state import forget_rolled_back, note_taken, value_of
 from django_hilo.identifiers import check_separator, id_start
 
-_TAKEN = "hilo_taken"
 
-
-class _Taking:
+class _Transaction:
     """Know whether the transaction that took gapless numbers was rolled back."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
-        self._committed = self._rolled_back = False
+        self.was_committed = self._rolled_back = False
         detector = Ledger.of(connection).detector(self._commit)
         # Django keeps the hook, and so the detector, until a rollback drops it, or all
         # hooks have run: while others run it is alive, though no longer in the list.
@@ -36,30 +33,18 @@ class _Taking:
         """Whether it certainly was."""
         detector = self._detector()
         broken = detector is not None and detector.is_invalidated
-        return not self._committed and (self._rolled_back or broken)
-
-    @property
-    def was_committed(self) -> bool:
-        """Whether it certainly committed."""
-        return self._committed
+        return not self.was_committed and (self._rolled_back or broken)
 
     def _commit(self) -> None:
-        self._committed = True
+        self.was_committed = True
 
     def _gone(self, detector: object) -> None:
         # Hooks run in autocommit mode after a commit; one that raises drops the others.
         self._rolled_back = not self._connection.autocommit
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy, or another process, knows nothing about the transaction.
-        return _Unknown, ()
-
-
-class _Unknown:
-    """The transaction that took the numbers is not known."""
-
-    def was_rolled_back(self) -> bool:
-        return False
+        # A copy, or another process, knows nothing about it: it gets None.
+        return type(None), ()
 
 
 @contextmanager
@@ -72,28 +57,29 @@ def assigning(
 ) -> Iterator[None]:
     """Give gapless ids to instances whose rows the block inserts.
 
-    An error in the block takes the ids back. ``end`` returns what follows a number;
-    the numbers are higher than ``above``, the highest explicit number beside them.
+    An error in the block takes the ids back.
+
+    - ``end`` returns what follows the number in the id of an instance.
+    - ``above`` is the highest explicit number beside them: theirs are higher.
     """
     distinct = list({id(each): each for each in instances}.values())
     if not distinct and not above:
         yield
         return
     for instance in distinct:
-        if was_rolled_back(field, instance):
-            setattr(instance, field.attname, _taken(instance)[field.attname][1])
+        forget_rolled_back(instance, field)
     before = [(each, _snapshot(field, each)) for each in distinct]
     connection = connections[using]
     # Inside a transaction: before the savepoint, whose rollback this block sees.
-    taking = _Taking(connection) if connection.in_atomic_block else None
+    taking = _Transaction(connection) if connection.in_atomic_block else None
     by_itself = taking is None and connection.get_autocommit()
     try:
         with transaction.atomic(using=using):
             if by_itself:
-                taking = _Taking(connection)  # its hook is the first to run
+                taking = _Transaction(connection)  # its hook is the first to run
             keep_clear_of(field, [above] if above else [], using)
             if distinct:
-                _assign(field, distinct, using, end, taking or _Unknown())
+                _assign(field, distinct, using, end, taking)
             yield
     except BaseException:
         if taking is not None and taking.was_committed:
@@ -106,8 +92,8 @@ def assigning(
 
 
 def assign(field: AssignsIds, instances: Sequence[models.Model], using: str) -> None:
-    """Give gapless ids inside the caller's transaction; raises `HiLoError`."""
-    taking = _Taking(connections[using])
+    """Give gapless ids inside the caller's transaction."""
+    taking = _Transaction(connections[using])
     _assign(field, instances, using, lambda instance: "", taking)
 
 
@@ -116,17 +102,16 @@ def _assign(
     instances: Sequence[models.Model],
     using: str,
     end: Callable[[models.Model], str],
-    taking: _Taking | _Unknown,
+    taking: _Transaction | None,
 ) -> None:
     ends = [end(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = next_gapless_numbers(collection, len(instances), using)
     for instance, number, last in zip(instances, numbers, ends, strict=True):
-        before, name = value_of(instance, field), field.attname
+        before = value_of(instance, field)
         field.assign([instance], [f"{start}{number}{last}"], using)
-        entry = {name: (getattr(instance, name), before, taking)}
-        setattr(instance._state, _TAKEN, {**_taken(instance), **entry})
+        note_taken(instance, field, before, taking)
 
 
 def _snapshot(
@@ -138,33 +123,6 @@ def _snapshot(
     known = vars(instance)
     values = {name: known[name] for name in names if name in known}
     return values, dict(vars(instance._state))
-
-
-def was_rolled_back(field: AssignsIds, instance: models.Model) -> bool:
-    """Whether an instance has a gapless id that its rollback gave back."""
-    taken = _taken(instance)
-    if field.attname not in taken:
-        return False
-    value, _, taking = taken[field.attname]
-    if value is None or value_of(instance, field) != value:
-        return False
-    rolled_back: bool = taking.was_rolled_back()
-    return rolled_back
-
-
-def refuse_lost(field: AssignsIds, instance: models.Model) -> None:
-    """Raise `HiLoError` for an update by an id that a rollback gave back."""
-    if was_rolled_back(field, instance):
-        raise HiLoError(
-            f"{instance._meta.label} {getattr(instance, field.attname)!r} was rolled "
-            f"back, and the row with this id may be another's by now. Save it as a "
-            f"whole: it gets a new id."
-        )
-
-
-def _taken(instance: models.Model) -> dict[str, tuple[str, Any, Any]]:
-    taken: dict[str, tuple[str, Any, Any]] = getattr(instance._state, _TAKEN, {})
-    return taken
 
 
 def keep_clear_of(field: AssignsIds, numbers: Sequence[int], using: str) -> None:

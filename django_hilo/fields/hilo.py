@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from django.core.exceptions import ValidationError
@@ -12,14 +12,13 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from django_hilo import generator
-from django_hilo._allocation.target import CounterField, Target, resolve
+from django_hilo._allocation.target import CounterField, Target
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
 from django_hilo.fields.anchors import Anchor, anchor_of
 from django_hilo.fields.base import Got_co, Set_contra
-from django_hilo.fields.counted import CountedIds
-from django_hilo.fields.instance_state import value_of, without_id
+from django_hilo.fields.instance_state import value_of, was_rolled_back
 from django_hilo.fields.text import IdField, parse_or_none
 from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
 
@@ -33,7 +32,7 @@ Convention = Callable[[models.Model, str], str]
 _GAPLESS = "|"
 
 
-class HiLoField(CountedIds, IdField[Set_contra, Got_co], CounterField):
+class HiLoField(IdField[Set_contra, Got_co], CounterField):
     """A text id such as ``orders/33-A``, given when the object is first saved.
 
     - ``collection`` names the counter; the default is the plural of the model's name
@@ -126,30 +125,26 @@ class HiLoField(CountedIds, IdField[Set_contra, Got_co], CounterField):
         return (
             self.is_missing(instance)
             or self._asks(instance)
-            or self.was_rolled_back(instance)
+            or was_rolled_back(instance, self)
         )
 
     def needs_gapless(self, instance: models.Model) -> bool:
         asks = self._asks(instance)
         return (asks and value_of(instance, self).endswith(_GAPLESS)) or (
-            self.was_rolled_back(instance)
+            was_rolled_back(instance, self)
         )
 
+    @contextmanager
     def inserting(
         self, instances: Sequence[models.Model], using: str
-    ) -> AbstractContextManager[None]:
-        inserting = super().inserting(instances, using)
-        if not self.server_ids:
-            return inserting
-        return self._assigning_gapless(instances, using)
-
-    @contextmanager
-    def _assigning_gapless(
-        self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
+        self.assign_missing(instances, using)
+        if not self.server_ids:
+            yield
+            return
         asking = [each for each in instances if self.needs_gapless(each)]
         # An id that was rolled back is not explicit: its number comes again.
-        others = [each for each in instances if not self.was_rolled_back(each)]
+        others = [each for each in instances if not was_rolled_back(each, self)]
         beside = _untagged(self.explicit_ids(others, using)) if asking else []
         highest = max(beside, default=0)
         with gapless_ids.assigning(self, asking, using, self._end, highest):
@@ -161,15 +156,13 @@ class HiLoField(CountedIds, IdField[Set_contra, Got_co], CounterField):
         Instances that ask for a server-side id get one; `inserting` gives gapless ids.
         """
         instances = list(instances)
-        missing = without_id(instances, self)
-        asking: dict[int, models.Model] = {}
-        if len(missing) < len(instances):
-            # By identity, as an instance may be there twice.
-            asking = {
-                id(instance): instance
-                for instance in instances
-                if self._asks(instance) and not self.needs_gapless(instance)
-            }
+        missing = self.missing(instances)
+        # By identity, as an instance may be there twice.
+        asking = {
+            id(instance): instance
+            for instance in instances
+            if self._asks(instance) and not self.needs_gapless(instance)
+        }
         if missing:
             ends = self._ends(missing, self.width or 1)
             if len(missing) == 1:
@@ -178,15 +171,15 @@ class HiLoField(CountedIds, IdField[Set_contra, Got_co], CounterField):
                 ids = [generator.next_id(target, using)]
             else:
                 ids = generator.next_ids(self, len(missing), using)
-            self._assign_by_convention(
-                missing, list(map(operator.add, ids, ends)), using
-            )
+            ids = list(map(operator.add, ids, ends))
+            self._assign_by_convention(missing, ids, using)
         if asking:
             ends = self._ends(list(asking.values()), MAX_WIDTH)
-            wide = resolve(self, using)._replace(width=MAX_WIDTH)
+            wide = self.target(using)._replace(width=MAX_WIDTH)
             ids = generator.next_ids(wide, len(asking))
-            ids = list(map(operator.add, ids, ends))
-            self.assign(list(asking.values()), ids, using)
+            self.assign(
+                list(asking.values()), list(map(operator.add, ids, ends)), using
+            )
 
     def _assign_by_convention(
         self, instances: Sequence[models.Model], ids: Sequence[str], using: str

@@ -16,12 +16,7 @@ from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import TableMissing
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.collection_names import collection_of_keys
-from django_hilo.fields.counted import CountedIds
-from django_hilo.fields.instance_state import (
-    is_from_default,
-    leave_to_default,
-    without_id,
-)
+from django_hilo.fields.instance_state import is_from_default, leave_to_default
 from django_hilo.sources.base import Source
 
 if TYPE_CHECKING:
@@ -42,7 +37,7 @@ _RECORDER = "django.db.migrations.recorder"
 
 
 # Ignored: contribute_to_class() of AutoFieldMixin takes any keywords, Field's does not.
-class HiLoBigAutoField(CountedIds, _AssignsIds, _BigAutoField, CounterField):  # type: ignore[misc]
+class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignore[misc]
     """A BigAutoField whose number is given before the row is inserted.
 
     Column, default of the database and migrations are those of a BigAutoField. The
@@ -98,7 +93,7 @@ class HiLoBigAutoField(CountedIds, _AssignsIds, _BigAutoField, CounterField):  #
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
-        using = self._written_to(instance)
+        using = self._alias_of_plain_bulk(instance)
         if is_from_default(instance) or self._shares_numbers_with_default(using):
             return None
         return super().get_pk_value_on_save(instance)
@@ -116,7 +111,7 @@ class HiLoBigAutoField(CountedIds, _AssignsIds, _BigAutoField, CounterField):  #
         On MariaDB the rows get our numbers, and the objects forget them: nobody knows
         which of the rows were inserted.
         """
-        missing = [each for each in instances if self.is_missing(each)]
+        missing = self.missing(instances)
         if self._shares_numbers_with_default(using):
             for instance in missing:
                 leave_to_default(instance)
@@ -133,7 +128,7 @@ class HiLoBigAutoField(CountedIds, _AssignsIds, _BigAutoField, CounterField):  #
         the column gives them. Django's own record of migrations is one such case.
         """
         missing = [
-            each for each in without_id(instances, self) if not is_from_default(each)
+            each for each in self.missing(instances) if not is_from_default(each)
         ]
         if not missing:
             return

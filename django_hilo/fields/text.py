@@ -9,7 +9,6 @@ from django.db import models
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
-from django_hilo.fields import gapless_ids
 from django_hilo.fields.base import AssignsIds, GenericField, Got_co, Set_contra
 from django_hilo.identifiers import DocumentId, parse
 
@@ -51,12 +50,6 @@ class IdField(AssignsIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
-
-    def was_rolled_back(self, instance: models.Model) -> bool:
-        return gapless_ids.was_rolled_back(self, instance)
-
-    def refuse_lost(self, instance: models.Model) -> None:
-        gapless_ids.refuse_lost(self, instance)
 
     def assign(
         self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
