@@ -67,10 +67,16 @@ class HiLoQuerySet(models.QuerySet[Model]):
     def anchored_to(self, anchor: str | models.Model) -> Self:
         """Return the objects whose id has this anchor: an id, an object or a text.
 
-        Objects that are anchored to one of these objects are not among them.
+        Objects that are anchored to one of these objects are not among them. The id is
+        that of the only field with an anchor, else the model's.
         """
-        name = anchored_field(self.model).name
-        return self.filter(**{f"{name}__anchor": _anchor_text(anchor)})
+        anchored = [
+            field
+            for field in _id_fields(self.model)
+            if isinstance(field, HiLoField) and field.anchor is not None
+        ]
+        [field] = anchored if len(anchored) == 1 else [field_of(self.model)]
+        return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
 
     def bulk_create(
         self,
@@ -93,7 +99,6 @@ class HiLoQuerySet(models.QuerySet[Model]):
         with ExitStack() as stack:
             for field in fields:
                 if ignore_conflicts or update_conflicts:
-                    _refuse_gaps(field, objects)
                     stack.enter_context(field.conflicting(objects, using))
                 field.reserve_explicit(objects, using)
                 stack.enter_context(field.inserting(objects, using))
@@ -139,22 +144,6 @@ class HiLoManager(_Manager[Model]):
     use_in_migrations = True
 
 
-def anchored_field(model: type[models.Model]) -> HiLoField:
-    """Return the only field with an anchor, else the one that the model's ids are of.
-
-    Raises LookupError if the model has neither.
-    """
-    anchored = [
-        field
-        for field in _id_fields(model)
-        if isinstance(field, HiLoField) and field.anchor is not None
-    ]
-    if len(anchored) == 1:
-        return anchored[0]
-    found: HiLoField = field_of(model)
-    return found
-
-
 def _id_fields(model: type[models.Model]) -> list[AssignsIds]:
     found = [
         field
@@ -169,15 +158,6 @@ def _pass_keys_down(objects: Iterable[models.Model], model: type[models.Model]) 
     if model._meta.parents:
         for instance in objects:
             pass_keys_down(instance, model)
-
-
-def _refuse_gaps(field: AssignsIds, objects: Iterable[models.Model]) -> None:
-    if any(field.needs_gapless(instance) for instance in objects):
-        raise ValueError(
-            f"{field} gives gapless ids, and a row that is ignored or updated on "
-            f"conflict would leave a gap: insert without ignore_conflicts and "
-            f"update_conflicts, or set the ids."
-        )
 
 
 def _anchor_text(anchor: str | models.Model) -> str:

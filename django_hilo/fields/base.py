@@ -139,7 +139,16 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
     def conflicting(
         self, instances: Sequence[models.Model], using: str
     ) -> Iterator[None]:
-        """Insert rows in the block that are ignored or updated if they exist."""
+        """Insert rows in the block that are ignored or updated if they exist.
+
+        Raises ValueError for gapless ids.
+        """
+        if any(self.needs_gapless(each) for each in instances):
+            raise ValueError(
+                f"{self} gives gapless ids, and a row that is ignored or updated on "
+                f"conflict would leave a gap: insert without ignore_conflicts and "
+                f"update_conflicts, or set the ids."
+            )
         yield
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:

@@ -51,7 +51,7 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
     """
 
     is_integer = True
-    _has_no_counter = False
+    _misses_tables = False
     own_options = ("collection", "source", "capacity", "max_capacity")
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
 
@@ -81,6 +81,10 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
     def is_historical(self) -> bool:
         """Whether the model is one of a migration."""
         return self.model.__module__ == "__fake__"
+
+    @property
+    def _has_no_counter(self) -> bool:
+        return self._misses_tables or self.model.__module__ == _RECORDER
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         # Imported late, as most projects have no such field.
@@ -127,19 +131,13 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         In a migration that runs before the tables of django_hilo exist, the default of
         the column gives them. Django's own record of migrations is one such case.
         """
-        missing = [
-            each for each in self.missing(instances) if not is_from_default(each)
-        ]
-        if not missing:
-            return
-        try:
-            if self._has_no_counter or self.model.__module__ == _RECORDER:
-                raise TableMissing
-            self.assign(missing, self._next_numbers(len(missing), using), using)
-        except TableMissing as error:
-            self._note_missing_tables(error)
-            for instance in missing:
-                leave_to_default(instance)
+        missing = self.missing(each for each in instances if not is_from_default(each))
+        if missing and not self._has_no_counter:
+            with self._tables_may_be_missing():
+                self.assign(missing, self._next_numbers(len(missing), using), using)
+                return
+        for instance in missing:
+            leave_to_default(instance)
 
     def _next_numbers(self, n: int, using: str) -> list[int]:
         if n == 1 and self.primary_key:
@@ -173,18 +171,16 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
 
     @contextmanager
     def _tables_may_be_missing(self) -> Iterator[None]:
+        """Leave numbers to the column's default: the counter will start over them."""
         try:
             yield
         except TableMissing as error:
-            self._note_missing_tables(error)
-
-    def _note_missing_tables(self, error: TableMissing) -> None:
-        """Leave numbers to the column's default; the counter will start over them."""
-        # A model of a migration does not outlive it, so it need not ask again.
-        self._has_no_counter = self.is_historical
-        if not self.is_historical and self.model.__module__ != _RECORDER:
-            logger.warning(
-                "%s is numbered by the database, without django-hilo: %s",
-                self.model._meta.label,
-                error,
-            )
+            if self.is_historical:
+                # The model does not outlive its migration, so it need not ask again.
+                self._misses_tables = True
+            else:
+                logger.warning(
+                    "%s is numbered by the database, without django-hilo: %s",
+                    self.model._meta.label,
+                    error,
+                )
