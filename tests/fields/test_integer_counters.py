@@ -26,7 +26,10 @@ from tests.apps.numbers.models import Crate, Item, Note, Place, Tag
 from tests.support.databases import CHOSEN
 from tests.support.foreign import needs_postgresql
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+]
 on_postgres = pytest.mark.skipif(CHOSEN != "postgres", reason="It has sequences.")
 elsewhere = pytest.mark.skipif(CHOSEN == "postgres", reason="It has sequences.")
 
@@ -212,6 +215,24 @@ class TestRows:
         document = HiLoDocument.objects.using("other").get()
         assert (document.collection, document.max) == ("numbers_item", high + 32)
         assert not HiLoDocument.objects.using("default").exists()
+
+
+@pytest.mark.skipif(CHOSEN == "mariadb", reason="MariaDB: others must stop")
+def test_the_default_of_the_database_goes_on():
+    mine = keys_of_new(Item, 3)
+    theirs = [insert_item_by_default() for _ in range(40)]
+    assert len({*mine, *theirs, *keys_of_new(Item, 70)}) == 113
+
+
+def test_return_and_restart(new_process):
+    last = Item.objects.create().pk
+    returned = return_ranges()
+    new_process()
+    following = Item.objects.create().pk
+    if CHOSEN == "postgres":
+        assert (returned, following) == (0, last + 32)
+    else:
+        assert (returned, following) == (1, last + 1)
 
 
 class TestAliases:

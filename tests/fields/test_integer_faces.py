@@ -16,7 +16,7 @@ from rest_framework import serializers
 from django_hilo.counters import read_max
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
-from tests.apps.numbers.models import Item, Part
+from tests.apps.numbers.models import Item
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,57 +50,6 @@ class TestForms:
 
 
 class TestAdmin:
-    @pytest.fixture(autouse=True)
-    def registered(self, settings):
-        class Parts(admin.TabularInline):
-            model = Part
-            extra = 2
-
-        class ItemAdmin(admin.ModelAdmin):
-            inlines = [Parts]
-
-        admin.site.register(Item, ItemAdmin)
-        from importlib import reload
-
-        from django.urls import clear_url_caches
-
-        import tests.urls
-
-        reload(tests.urls)
-        clear_url_caches()
-        yield
-        admin.site.unregister(Item)
-        reload(tests.urls)
-        clear_url_caches()
-
-    def inline(self, *names: str) -> dict[str, object]:
-        data: dict[str, object] = {
-            "parts-TOTAL_FORMS": len(names),
-            "parts-INITIAL_FORMS": 0,
-        }
-        for place, name in enumerate(names):
-            data[f"parts-{place}-name"] = name
-        return data
-
-    def test_pages(self, client):
-        before = Item.objects.create().pk
-        add = "/admin/numbers/item/add/"
-        assert client.get(add).status_code == 200
-        invalid = client.post(add, {"name": "x" * 51, **self.inline("p")})
-        assert invalid.status_code == 200
-        valid = client.post(add, {"name": "new", **self.inline("p", "q")})
-        assert valid.status_code == 302
-        item = Item.objects.get(name="new")
-        assert item.pk == before + 1  # nothing was burnt
-        assert item.parts.count() == 2
-        change = f"/admin/numbers/item/{item.pk}/change/"
-        assert client.get(change).status_code == 200
-        assert client.get("/admin/numbers/item/?q=").status_code == 200
-        assert client.get(f"/admin/numbers/item/{item.pk}/history/").status_code == 200
-        deleted = client.post(f"/admin/numbers/item/{item.pk}/delete/", {"post": "yes"})
-        assert deleted.status_code == 302
-        assert not Part.objects.exists()
-
     @elsewhere
     def test_its_counter(self, client):
         Item.objects.create()
@@ -195,10 +144,6 @@ class TestCommands:
         out = StringIO()
         call_command(command, *arguments, stdout=out)
         return out.getvalue()
-
-    def test_hilo_show(self):
-        Item.objects.create()
-        assert "numbers_item" in self.run("hilo_show", "--database=default")
 
     def test_hilo_raise_max(self, new_process):
         high = Item.objects.create().pk + 5000
