@@ -115,6 +115,8 @@ class TestAnchoredTo:
     def test_an_object_without_an_id(self):
         with pytest.raises(HiLoError, match=r"no id yet \(assign_ids\(\)\)"):
             Invoice.objects.anchored_to(Order())
+        with pytest.raises(HiLoError, match="no anchor"):
+            Invoice.objects.next_id(anchor=Order())
 
     @pytest.mark.parametrize("anchor", [None, "", 7])
     def test_what_is_no_anchor(self, anchor):
@@ -136,7 +138,9 @@ class TestGraphs:
         assert {anchor_in(each.pk) for each in invoices} == {order.pk}
         assert not Order.objects.exists()
         order.save()
-        Invoice.objects.bulk_create(invoices)
+        with CaptureQueriesContext(connection) as queries:
+            Invoice.objects.bulk_create(invoices)
+        assert sum("INSERT" in query["sql"] for query in queries) == 1
         assert Invoice.objects.anchored_to(order).count() == 3
 
     def test_a_missing_anchor_stops_all_before_anything_is_written(self):
@@ -154,9 +158,3 @@ class TestGraphs:
         invoice.save()
         assert Invoice.objects.get().pk == invoice.pk
         assert list(Invoice.objects.anchored_to(first)) == [invoice]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_anchor_without_an_id():
-    with pytest.raises(HiLoError, match="no anchor"):
-        Invoice.objects.next_id(anchor=Order())

@@ -11,11 +11,10 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.core import serializers
-from django.db import IntegrityError, connection, connections, models, transaction
+from django.db import IntegrityError, connection, connections, transaction
 from django.db.migrations.state import ProjectState
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
-from django.utils.safestring import SafeString
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
@@ -89,29 +88,30 @@ def max_of(collection: str, tag: str = "A", using: str = "default") -> int:
 
 
 class TestSave:
-    def test_a_new_object_costs_one_insert(self, filled):
+    @pytest.mark.parametrize(
+        ("save", "expected"),
+        [
+            (lambda: Order().save(), ["INSERT"]),
+            (lambda: Order.objects.create(), ["INSERT"]),
+            (lambda: Order().save(force_insert=True), ["INSERT"]),
+            (lambda: Order.objects.create(id=""), ["INSERT"]),
+            (lambda: Order(id="legacy").save(), ["UPDATE", "INSERT"]),
+            (lambda: Restaurant.objects.create(), ["INSERT", "INSERT"]),
+        ],
+    )
+    def test_statements_of_a_new_object(self, filled, save, expected):
+        with statements(*expected):
+            save()
+
+    def test_an_id_is_a_text(self, filled):
         order = Order()
-        with statements("INSERT INTO records_order"):
-            order.save()
+        order.save()
         assert order.pk == "orders/2-A"
-        assert isinstance(order.pk, str) and not order._state.adding
-
-    def test_create_costs_one_insert(self, filled):
-        with statements("INSERT"):
-            Order.objects.create()
-
-    def test_force_insert(self, filled):
-        with statements("INSERT"):
-            Order().save(force_insert=True)
+        assert type(order.pk) is str and not order._state.adding
 
     def test_other_things_that_count_as_false_are_ids(self):
         Order(id=0).save(force_insert=True)
         assert Order.objects.get().id == "0"
-
-    def test_an_empty_text_is_no_id(self, filled):
-        with statements("INSERT"):
-            order = Order.objects.create(id="")
-        assert order.id == "orders/2-A"
 
     def test_a_known_id_of_a_row_updates_it(self, filled):
         Order.objects.create(id="legacy", name="old")
@@ -119,23 +119,14 @@ class TestSave:
             Order(id="legacy", name="new").save()
         assert Order.objects.get(id="legacy").name == "new"
 
-    def test_a_known_id_of_no_row_inserts_it(self, filled):
-        with statements("UPDATE", "INSERT"):
-            Order(id="legacy").save()
-
-    def test_a_copy_costs_one_insert(self, filled):
+    @pytest.mark.parametrize("adding", [False, True])
+    def test_a_copy_costs_one_insert(self, filled, adding):
         order = Order.objects.create(name="first")
         order.pk = None
+        order._state.adding = adding
         with statements("INSERT"):
             order.save()
         assert Order.objects.filter(name="first").count() == 2
-
-    def test_a_copy_marked_as_new_costs_one_insert(self, filled):
-        order = Order.objects.create()
-        order.pk = None
-        order._state.adding = True
-        with statements("INSERT"):
-            order.save()
 
     def test_a_second_save_updates(self, filled):
         order = Order.objects.create()
@@ -196,21 +187,6 @@ class TestSave:
         with pytest.raises(ValueError, match="unsaved related object"):
             OrderLine.objects.create(order=Order())
 
-    def test_a_graph_has_all_ids_before_any_insert(self):
-        order = Order()
-        lines = [OrderLine(order=order) for _ in range(3)]
-        invoice = Invoice(order=order)
-        Order.objects.assign_ids([order])
-        OrderLine.objects.assign_ids(lines)
-        Invoice.objects.assign_ids([invoice])
-        assert invoice.id == "invoices/1-A$orders/1-A"
-
-        order.save()
-        OrderLine.objects.bulk_create(lines)
-        with statements("INSERT"):
-            invoice.save()
-        assert order.lines.count() == 3
-
     def test_using_another_database(self):
         order = Order()
         order.save(using="other")
@@ -231,11 +207,6 @@ class TestShapes:
         restaurant = Restaurant.objects.create(name="x")
         assert restaurant.pk == restaurant.place_ptr_id == restaurant.id == "places/2-A"
         assert Place.objects.get(pk="places/2-A").name == "x"
-
-    def test_statements_of_a_child(self, filled):
-        inserts = ["INSERT INTO records_place", "INSERT INTO records_restaurant"]
-        with statements(*inserts):
-            Restaurant.objects.create()
 
     def test_a_grandchild_with_a_number_of_its_own(self, filled):
         bistro = Bistro.objects.create()
@@ -266,13 +237,10 @@ class TestShapes:
             restaurant.save()
         assert Restaurant.objects.count() == Place.objects.count() == 2
 
-    def test_proxies_share_the_collection_of_their_model(self, filled):
-        assert CarProxy.objects.create().id == "cars/2-A"
-        assert Car.objects.create().id == "cars/3-A"
-
     def test_models_of_an_abstract_base_have_collections_of_their_own(self):
         assert Car.objects.create().id == "cars/1-A"
         assert Truck.objects.create().id == "trucks/1-A"
+        assert CarProxy.objects.create().id == "cars/2-A"
 
     def test_composite_keys(self, filled):
         place = Place.objects.create()
@@ -332,7 +300,7 @@ class TestBulk:
     def test_bulk_create_costs_one_reservation_and_one_insert(self, filled):
         next_ids(Order, 31)
         with reservations(1):
-            orders = Order.objects.bulk_create([Order() for _ in range(200)])
+            orders = Order.objects.bulk_create((Order() for _ in range(200)), 70)
         assert len({order.pk for order in orders}) == Order.objects.count() == 200
         next_id(Order)
         with reservations(0), CaptureQueriesContext(connection) as queries:
@@ -350,12 +318,9 @@ class TestBulk:
         with statements("UPDATE"):
             order.save()
         (plain,) = Plain.objects.bulk_create([Plain()])
+        assert plain.pk == "plain-things/2-A"
         with statements("UPDATE"):
             plain.save()
-
-    def test_plain_managers(self, filled):
-        ids = {plain.pk for plain in Plain.objects.bulk_create([Plain(), Plain()])}
-        assert ids == {"plain-things/2-A", "plain-things/3-A"}
 
     def test_numbers_beside_another_key(self, filled):
         created = Numbered.objects.bulk_create([Numbered(), Numbered(number="own")])
@@ -364,11 +329,6 @@ class TestBulk:
     def test_some_with_ids_and_some_without(self, filled):
         orders = Order.objects.bulk_create([Order(id="x"), Order(id=""), Order()])
         assert [order.pk for order in orders] == ["x", "orders/2-A", "orders/3-A"]
-
-    def test_in_batches(self):
-        with reservations(1):
-            Order.objects.bulk_create((Order() for _ in range(100)), batch_size=7)
-        assert Order.objects.count() == 100
 
     def test_ignoring_conflicts(self, filled):
         Order.objects.create(id="x")
@@ -493,28 +453,6 @@ class TestColumn:
     def test_a_subclass_keeps_its_own_path(self):
         assert OwnField().deconstruct()[1] == f"{__name__}.OwnField"
 
-    @pytest.mark.parametrize("value", ["orders/1-A", SafeString("orders/1-A"), 7, None])
-    @pytest.mark.parametrize("field", ["SealedField", "MixedField"])
-    def test_ids_are_written_as_a_subclass_writes_them(self, field, value):
-        written = globals()[field]().get_db_prep_save(value, connection)
-        assert written == f"sealed {value}"
-        written = OwnField().get_db_prep_save(value, connection)
-        assert written == (value if value is None else str(value))
-
-    @pytest.mark.django_db
-    def test_ids_are_assigned_as_a_subclass_assigns_them(self, monkeypatch):
-        made = []
-
-        class OwnField(HiLoField):
-            def assign_missing(self, instances, using):
-                made.extend(instances)
-                super().assign_missing(instances, using)
-
-        monkeypatch.setattr(Order._meta.pk, "__class__", OwnField)
-        created = Order.objects.create()
-        assert created.pk
-        assert made == [created]
-
     def test_no_migration_is_missing(self):
         from django.core.management import call_command
 
@@ -522,20 +460,6 @@ class TestColumn:
 
 
 class OwnField(HiLoField):
-    pass
-
-
-class SealedField(HiLoField):
-    def get_prep_value(self, value):
-        return f"sealed {value}"
-
-
-class SealedText(models.CharField):
-    def get_db_prep_save(self, value, connection):
-        return f"sealed {value}"
-
-
-class MixedField(HiLoField, SealedText):
     pass
 
 
@@ -588,47 +512,12 @@ class TestNothingIsBurnt:
         serializer = OrderSerializer(data={"id": "ignored", "name": "x" * 51})
         assert not serializer.is_valid()
         assert set(serializer.errors) == {"name"}
-        assert OrderSerializer(data={"name": "x"}).is_valid()
+        serializer = OrderSerializer(data={"name": "x"})
+        assert serializer.is_valid()
 
     def test_by_an_invalid_anchor(self):
         with pytest.raises(HiLoError):
             Invoice().save()
-
-
-def test_the_admin_saves_an_order_with_new_lines(admin_client, filled):
-    data = {
-        "name": "x",
-        "lines-TOTAL_FORMS": 2,
-        "lines-INITIAL_FORMS": 0,
-        "lines-0-quantity": 1,
-        "lines-1-quantity": 2,
-    }
-    assert admin_client.post("/admin/records/order/add/", data).status_code == 302
-    order = Order.objects.get()
-    assert order.pk == "orders/2-A"
-    assert order.lines.count() >= 1
-
-
-def test_serializers_save(filled):
-    from rest_framework.serializers import ModelSerializer
-
-    class OrderSerializer(ModelSerializer):
-        class Meta:
-            model = Order
-            fields = ("id", "name")
-
-    serializer = OrderSerializer(data={"name": "x"})
-    assert serializer.is_valid()
-    serializer.save()
-    assert serializer.data == {"id": "orders/2-A", "name": "x"}
-
-
-def test_model_construction_reads_nothing():
-    class Counting(models.Manager):
-        pass
-
-    with statements():
-        assert [Order().pk for _ in range(3)] == [None] * 3
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

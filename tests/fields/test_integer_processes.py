@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -77,23 +76,6 @@ def test_threads():
     assert len(set(made)) == len(made) == 50 * count
     owners = list(Item.objects.order_by("pk").values_list("name", flat=True))[1:]
     assert len(set(owners)) == count
-
-
-@transactional
-def test_a_fork_starts_with_nothing():
-    first = Item.objects.create().pk
-    connections.close_all()
-    child = os.fork()
-    if not child:
-        try:
-            made = {Item.objects.create(name="child").pk for _ in range(20)}
-            os._exit(0 if len(made) == 20 else 1)
-        except BaseException:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    mine = {Item.objects.create(name="parent").pk for _ in range(20)}
-    assert first + 1 in mine  # the parent goes on in its range
-    assert Item.objects.count() == 41
 
 
 @pytest.mark.django_db

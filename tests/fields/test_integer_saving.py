@@ -349,12 +349,14 @@ class TestConflicts:
         elif manager == "objects":
             assert new.pk is None
 
-    def test_ignored(self):
+    @pytest.mark.parametrize("manager", ["objects", "_base_manager"])
+    def test_ignored(self, manager):
         Item.objects.create(name="a")
-        made = Item.objects.bulk_create(
+        made = getattr(Item, manager).bulk_create(
             [Item(name="a"), Item(name="b")], ignore_conflicts=True
         )
-        assert [each.pk for each in made] == [None, None]
+        if CHOSEN != "mariadb" or manager == "objects":
+            assert [each.pk for each in made] == [None, None]
         assert Item.objects.count() == 2
         third = Item.objects.create(name="c").pk
         assert third not in Item.objects.exclude(name="c").values_list("pk", flat=True)
