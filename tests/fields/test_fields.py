@@ -92,11 +92,11 @@ class TestSave:
         ("save", "expected"),
         [
             (lambda: Order().save(), ["INSERT"]),
-            (lambda: Order.objects.create(), ["INSERT"]),
+            (Order.objects.create, ["INSERT"]),
             (lambda: Order().save(force_insert=True), ["INSERT"]),
             (lambda: Order.objects.create(id=""), ["INSERT"]),
             (lambda: Order(id="legacy").save(), ["UPDATE", "INSERT"]),
-            (lambda: Restaurant.objects.create(), ["INSERT", "INSERT"]),
+            (Restaurant.objects.create, ["INSERT", "INSERT"]),
         ],
     )
     def test_statements_of_a_new_object(self, filled, save, expected):
