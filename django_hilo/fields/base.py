@@ -17,6 +17,7 @@ from django_hilo.fields.inheritance import pass_keys_up
 from django_hilo.fields.instance_state import (
     assign,
     assigned_for,
+    distinct,
     is_handled,
     mark_saved,
     set_handled,
@@ -121,11 +122,13 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         """Whether the id that an instance needs is a gapless one."""
         return False
 
+    def end_of(self, instance: models.Model) -> str:
+        """Return what follows the number in the id of an instance."""
+        return ""
+
     def missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
         """Return the instances without an id, each of them once."""
-        # By identity: an instance without a key cannot be hashed.
-        found = {id(each): each for each in instances if self.is_missing(each)}
-        return list(found.values())
+        return distinct([each for each in instances if self.is_missing(each)])
 
     @contextmanager
     def inserting(
@@ -259,7 +262,8 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
             new = self._state.adding or self.pk is None
             if field.is_key or new or was_rolled_back(self, field):
                 inserting = field.inserting([self], using)
-            if self._state.adding and assigned_for(self, field) != using:
+            explicit = assigned_for(self, field) != using and not field.is_missing(self)
+            if self._state.adding and explicit:
                 field.check_explicit([self], using)
         with inserting:
             save_base(self, raw, force_insert, force_update, using, update_fields)
@@ -283,26 +287,35 @@ def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
         using: Any = None,
         update_fields: Any = None,
     ) -> bool:
-        is_key = cls is field.model and field.is_key
+        is_own = cls is field.model
+        is_key = is_own and field.is_key
         only_updates = force_update or bool(update_fields)
-        inserting: AbstractContextManager[None] = _NOTHING
         if is_key and only_updates and field.is_missing(self):
             raise ValueError("Cannot force an update in save() with no primary key.")
+        inserting: AbstractContextManager[None] = _NOTHING
+        alias = None
         if is_key and not only_updates:
-            if field.needs_id(self):
-                inserting = field.inserting([self], using)
-            if raw or not self._state.adding:
+            alias = assigned_for(self, field) if self._state.adding else None
+            if alias is None and (raw or not self._state.adding):
                 # The key of an object that was loaded may have been changed.
                 field.check_explicit([self], using)
+            if alias is None and field.needs_id(self):
+                inserting, alias = field.inserting([self], using), using
         with inserting:
-            if is_key and not only_updates and self._state.adding:
-                force_insert = force_insert or assigned_for(self, field) is not None
             set_handled(self, True)
             try:
                 updated = save_table(
-                    self, raw, cls, force_insert, force_update, using, update_fields
+                    self,
+                    raw,
+                    cls,
+                    force_insert or alias is not None,
+                    force_update,
+                    using,
+                    update_fields,
                 )
-                if cls is field.model and not updated:
+                if alias == using:
+                    mark_saved([self], field)
+                elif is_own and not updated:
                     field.record_inserted([self], using)
             finally:
                 set_handled(self, False)

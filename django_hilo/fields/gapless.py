@@ -80,13 +80,15 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         missing = self.missing(instances)
         if not missing:
             return
-        if not connections[using].in_atomic_block:
+        connection = connections[using]
+        if not connection.in_atomic_block:
             raise HiLoError(
                 f"{self} gives ids in the transaction that inserts the rows: begin one "
                 f"(transaction.atomic()), or let save() or the bulk_create() of a "
                 f"HiLoManager do it."
             )
-        gapless_ids.assign(self, missing, using)
+        taking = gapless_ids.TakingTransaction(connection)
+        gapless_ids.assign(self, missing, using, taking)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         if self.is_missing(instance):

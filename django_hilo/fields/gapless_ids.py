@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import ref
@@ -14,11 +14,16 @@ from django_hilo._allocation.transaction import Ledger
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.fields.base import AssignsIds
-from django_hilo.fields.instance_state import forget_rolled_back, note_taken, value_of
+from django_hilo.fields.instance_state import (
+    distinct,
+    forget_rolled_back,
+    note_taken,
+    value_of,
+)
 from django_hilo.identifiers import check_separator, id_start
 
 
-class _Transaction:
+class TakingTransaction:
     """Know whether the transaction that took gapless numbers was rolled back."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
@@ -52,34 +57,31 @@ def assigning(
     field: AssignsIds,
     instances: Iterable[models.Model],
     using: str,
-    end: Callable[[models.Model], str] = lambda instance: "",
     above: int = 0,
 ) -> Iterator[None]:
     """Give gapless ids to instances whose rows the block inserts.
 
-    An error in the block takes the ids back.
-
-    - ``end`` returns what follows the number in the id of an instance.
-    - ``above`` is the highest explicit number beside them: theirs are higher.
+    An error in the block takes the ids back. The numbers are higher than ``above``,
+    the highest explicit number beside them.
     """
-    distinct = list({id(each): each for each in instances}.values())
-    if not distinct and not above:
+    instances = distinct(instances)
+    if not instances and not above:
         yield
         return
-    for instance in distinct:
+    for instance in instances:
         forget_rolled_back(instance, field)
-    before = [(each, _snapshot(field, each)) for each in distinct]
+    before = [(each, _snapshot(field, each)) for each in instances]
     connection = connections[using]
     # Inside a transaction: before the savepoint, whose rollback this block sees.
-    taking = _Transaction(connection) if connection.in_atomic_block else None
+    taking = TakingTransaction(connection) if connection.in_atomic_block else None
     by_itself = taking is None and connection.get_autocommit()
     try:
         with transaction.atomic(using=using):
             if by_itself:
-                taking = _Transaction(connection)  # its hook is the first to run
+                taking = TakingTransaction(connection)  # its hook is the first to run
             keep_clear_of(field, [above] if above else [], using)
-            if distinct:
-                _assign(field, distinct, using, end, taking)
+            if instances:
+                assign(field, instances, using, taking)
             yield
     except BaseException:
         if taking is not None and taking.was_committed:
@@ -91,26 +93,20 @@ def assigning(
         raise
 
 
-def assign(field: AssignsIds, instances: Sequence[models.Model], using: str) -> None:
-    """Give gapless ids inside the caller's transaction."""
-    taking = _Transaction(connections[using])
-    _assign(field, instances, using, lambda instance: "", taking)
-
-
-def _assign(
+def assign(
     field: AssignsIds,
     instances: Sequence[models.Model],
     using: str,
-    end: Callable[[models.Model], str],
-    taking: _Transaction | None,
+    taking: TakingTransaction | None,
 ) -> None:
-    ends = [end(instance) for instance in instances]
+    """Give gapless ids inside a transaction, which is ``taking`` if it is known."""
+    ends = [field.end_of(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = next_gapless_numbers(collection, len(instances), using)
-    for instance, number, last in zip(instances, numbers, ends, strict=True):
+    for instance, number, end in zip(instances, numbers, ends, strict=True):
         before = value_of(instance, field)
-        field.assign([instance], [f"{start}{number}{last}"], using)
+        field.assign([instance], [f"{start}{number}{end}"], using)
         note_taken(instance, field, before, taking)
 
 

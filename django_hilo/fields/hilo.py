@@ -18,7 +18,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
 from django_hilo.fields.anchors import Anchor, anchor_of
 from django_hilo.fields.base import Got_co, Set_contra
-from django_hilo.fields.instance_state import value_of, was_rolled_back
+from django_hilo.fields.instance_state import distinct, value_of, was_rolled_back
 from django_hilo.fields.text import IdField, parse_or_none
 from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
 
@@ -147,7 +147,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         others = [each for each in instances if not was_rolled_back(each, self)]
         beside = _untagged(self.explicit_ids(others, using)) if asking else []
         highest = max(beside, default=0)
-        with gapless_ids.assigning(self, asking, using, self._end, highest):
+        with gapless_ids.assigning(self, asking, using, above=highest):
             yield
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
@@ -157,12 +157,10 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         """
         instances = list(instances)
         missing = self.missing(instances)
-        # By identity, as an instance may be there twice.
-        asking = {
-            id(instance): instance
-            for instance in instances
-            if self._asks(instance) and not self.needs_gapless(instance)
-        }
+        asking = []
+        if len(missing) < len(instances):
+            asking = [each for each in instances if self._asks(each)]
+            asking = distinct([each for each in asking if not self.needs_gapless(each)])
         if missing:
             ends = self._ends(missing, self.width or 1)
             if len(missing) == 1:
@@ -174,12 +172,10 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             ids = list(map(operator.add, ids, ends))
             self._assign_by_convention(missing, ids, using)
         if asking:
-            ends = self._ends(list(asking.values()), MAX_WIDTH)
+            ends = self._ends(asking, MAX_WIDTH)
             wide = self.target(using)._replace(width=MAX_WIDTH)
             ids = generator.next_ids(wide, len(asking))
-            self.assign(
-                list(asking.values()), list(map(operator.add, ids, ends)), using
-            )
+            self.assign(asking, list(map(operator.add, ids, ends)), using)
 
     def _assign_by_convention(
         self, instances: Sequence[models.Model], ids: Sequence[str], using: str
@@ -204,7 +200,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         """
         if self.anchor is None:
             return [""] * len(instances)
-        ends = [self._end(each) for each in instances]
+        ends = [self.end_of(each) for each in instances]
         longest = max(ends, key=len)
         collection = self.collection_name
         least = len(collection) + 1 + digits + len(longest)
@@ -216,7 +212,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             )
         return ends
 
-    def _end(self, instance: models.Model) -> str:
+    def end_of(self, instance: models.Model) -> str:
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
 
     def _asks(self, instance: models.Model) -> bool:

@@ -45,6 +45,12 @@ def assigned_for(instance: models.Model, field: Field) -> str | None:
     return using
 
 
+def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
+    """Return the instances, each of them once."""
+    # By identity: an instance without a key cannot be hashed.
+    return list({id(instance): instance for instance in instances}.values())
+
+
 def with_explicit_id(
     instances: Iterable[models.Model], field: Field, using: str
 ) -> list[models.Model]:
