@@ -3,6 +3,9 @@
 An *assigned* id is one that a field gave and that no row has yet: the save needs no
 UPDATE first, and the id raises no floor. Every other id is *explicit*. A *taken* id is
 a gapless one, which a rollback of its transaction takes back.
+
+The assigned value and its alias are two attributes: objects come by the hundred
+thousand, and a tuple for each would be work for the garbage collector.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 
 _ASSIGNED = "hilo_assigned_"
+_ALIAS = "hilo_alias_"
 _DEFAULT = "hilo_default"
 _HANDLED = "hilo_handled"
 _TAKEN = "hilo_taken"
@@ -33,15 +37,16 @@ def value_of(instance: models.Model, field: Field, deferred: Any = None) -> Any:
 def assign(instance: models.Model, field: Field, value: object, using: str) -> None:
     """Set an id that a field gave for a row on ``using``."""
     setattr(instance, field.attname, value)
-    setattr(instance._state, _ASSIGNED + field.attname, (value, using))
+    setattr(instance._state, _ASSIGNED + field.attname, value)
+    setattr(instance._state, _ALIAS + field.attname, using)
 
 
 def assigned_for(instance: models.Model, field: Field) -> str | None:
     """Return the alias that a field's id was assigned for, None if it is explicit."""
     assigned = getattr(instance._state, _ASSIGNED + field.attname, None)
-    if assigned is None or value_of(instance, field) != assigned[0]:
+    if assigned is None or value_of(instance, field) != assigned:
         return None
-    using: str = assigned[1]
+    using: str = getattr(instance._state, _ALIAS + field.attname)
     return using
 
 
