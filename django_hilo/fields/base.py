@@ -266,7 +266,14 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
             if self._state.adding and explicit:
                 field.check_explicit([self], using)
         with inserting:
-            save_base(self, raw, force_insert, force_update, using, update_fields)
+            save_base(
+                self,
+                raw=raw,
+                force_insert=force_insert,
+                force_update=force_update,
+                using=using,
+                update_fields=update_fields,
+            )
 
     return wrapper
 
