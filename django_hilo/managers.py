@@ -89,7 +89,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> list[Model]:
         """Insert the objects, with ids from this queryset's database.
 
-        Raises ValueError if objects need gapless ids and conflicts are passed over.
+        Raises ValueError if objects need gapless ids and conflicts are ignored or
+        updated.
         """
         objects = list(objs)
         using = self._written_to()
@@ -164,5 +165,7 @@ def _anchor_text(anchor: str | models.Model) -> str:
     if not isinstance(anchor, models.Model):
         return check_anchor(anchor)
     if anchor.pk is None:
-        raise HiLoError(f"{anchor!r} is no anchor: it has no id yet (assign_ids()).")
+        raise HiLoError(
+            f"{anchor!r} is not an anchor: it has no id yet (assign_ids())."
+        )
     return str(anchor.pk)

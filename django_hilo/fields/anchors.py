@@ -42,7 +42,7 @@ def anchor_field(model: type[models.Model], path: str) -> Any:
     for name in relations:
         related = model._meta.get_field(name).related_model
         if not isinstance(related, type):
-            raise FieldDoesNotExist(f"{model._meta.label}.{name} is no relation.")
+            raise FieldDoesNotExist(f"{model._meta.label}.{name} is not a relation.")
         model = related
     return model._meta.get_field(last)
 
@@ -54,7 +54,7 @@ def _call(instance: models.Model, anchor: Callable[[models.Model], Any]) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise HiLoError(
             f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
-            f"returned {value!r}. Let it return a text, a whole number or an object."
+            f"returned {value!r}. Return a text, a whole number or an object."
         )
     return value
 

@@ -94,8 +94,8 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         if self.is_missing(instance):
             # It may ignore the row on a conflict without a trace.
             raise HiLoError(
-                f"{self} gives no ids in the bulk_create() of a manager that is no "
-                f"HiLoManager: use one, or save()."
+                f"{self} gives no ids in the bulk_create() of a manager that is "
+                f"not a HiLoManager: use one, or save()."
             )
         return super()._alias_of_plain_bulk(instance)
 

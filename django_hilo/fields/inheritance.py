@@ -1,4 +1,4 @@
-"""Keys along multi-table inheritance: a child's link holds the key of its parent."""
+"""Keys along multi-table inheritance: a child's link contains the key of its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a save must know about the ids of an instance, kept on its ``_state``.
+"""Notes about the ids of an instance that a save reads, kept on its ``_state``.
 
 An *assigned* id is one that a field gave and that no row has yet: the save needs no
 UPDATE first, and the id raises no floor. Every other id is *explicit*. A *taken* id is

@@ -1,4 +1,4 @@
-"""What fields with text ids have in common."""
+"""The base of fields with text ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
 
 
 class IdField(AssignsIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
-    """A text id; each kind says where its numbers come from."""
+    """A text id; subclasses define where its numbers come from."""
 
     # An object without an id must start as None: Django takes "" for a saved key.
     empty_strings_allowed = False

@@ -310,7 +310,9 @@ def test_assign_ids_needs_a_transaction():
 def test_a_plain_managers_bulk_create_gives_none():
     for objects in ([Letter()], [PlainLetter()], [Claim(id="claims|")]):
         with (
-            pytest.raises(HiLoError, match="of a HiLoManager|that is no HiLoManager"),
+            pytest.raises(
+                HiLoError, match="of a HiLoManager|that is not a HiLoManager"
+            ),
             transaction.atomic(),
         ):
             QuerySet(type(objects[0])).bulk_create(objects)

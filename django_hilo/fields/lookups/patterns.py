@@ -1,4 +1,4 @@
-"""What the SQL of several databases has in common."""
+"""Parts of SQL that several databases share."""
 
 from __future__ import annotations
 
