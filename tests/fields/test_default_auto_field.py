@@ -171,8 +171,7 @@ def test_a_project_from_the_start(project, tmp_path):
     made = (project.folder / "shop/migrations/0001_initial.py").read_text()
     assert "django_hilo.fields.HiLoBigAutoField(" in made
     project.manage("check", "--database=default", "--fail-level=WARNING")
-    project.run(USE)
-    project.run(ADMIN)
+    project.run(USE + ADMIN)
 
     dump = tmp_path / "dump.json"
     project.manage(

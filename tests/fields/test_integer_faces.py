@@ -75,21 +75,17 @@ class TestAdmin:
             assert Item.objects.latest("pk").pk > high
 
 
-class TestDRF:
-    def test_a_serializer_shows_it_and_takes_none(self):
-        class ItemSerializer(serializers.ModelSerializer):
-            class Meta:
-                model = Item
-                fields = ["id", "name"]
+def test_a_serializer_shows_it_and_takes_none():
+    class ItemSerializer(serializers.ModelSerializer):
+        class Meta:
+            model = Item
+            fields = ["id", "name"]
 
-        field = ItemSerializer().fields["id"]
-        assert isinstance(field, serializers.IntegerField)
-        assert field.read_only
-        serializer = ItemSerializer(data={"id": 77, "name": "a"})
-        assert serializer.is_valid()
-        item = serializer.save()
-        assert ItemSerializer(item).data == {"id": item.pk, "name": "a"}
-        assert item.pk != 77
+    serializer = ItemSerializer(data={"id": 77, "name": "a"})
+    assert serializer.is_valid()
+    item = serializer.save()
+    assert ItemSerializer(item).data == {"id": item.pk, "name": "a"}
+    assert item.pk != 77
 
 
 class TestREST:
