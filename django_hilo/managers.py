@@ -13,7 +13,7 @@ from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.fields.base import AssignsIds
+from django_hilo.fields.base import id_fields
 from django_hilo.fields.bucket import with_buckets
 from django_hilo.fields.inheritance import pass_keys_down
 from django_hilo.fields.instance_state import handled
@@ -52,7 +52,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         objects = list(objects)
         using = self._written_to()
-        for field in _id_fields(self.model):
+        for field in id_fields(self.model):
             if isinstance(field, CounterField):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:
@@ -72,7 +72,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         anchored = [
             field
-            for field in _id_fields(self.model)
+            for field in id_fields(self.model)
             if isinstance(field, HiLoField) and field.anchor is not None
         ]
         [field] = anchored if len(anchored) == 1 else [field_of(self.model)]
@@ -94,7 +94,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         objects = list(objs)
         using = self._written_to()
-        fields = _id_fields(self.model)
+        fields = id_fields(self.model)
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
         with ExitStack() as stack:
@@ -143,16 +143,6 @@ class HiLoManager(_Manager[Model]):
     """
 
     use_in_migrations = True
-
-
-def _id_fields(model: type[models.Model]) -> list[AssignsIds]:
-    found = [
-        field
-        for field in model._meta.fields
-        if isinstance(field, AssignsIds) and not field.is_copy
-    ]
-    # Gapless ones last: their counters stay locked until the commit.
-    return sorted(found, key=lambda field: not isinstance(field, CounterField))
 
 
 def _pass_keys_down(objects: Iterable[models.Model], model: type[models.Model]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models, router
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.target import Target, resolve
+from django_hilo._allocation.target import CounterField, Target, resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
 from django_hilo.fields.inheritance import pass_keys_up
@@ -235,6 +235,17 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
     def record(self, ids: dict[str, int], using: str) -> None:
         """Raise the counter to the numbers of rows that were inserted."""
         explicit_ids.observe(self.target(using), list(ids.values()), using)
+
+
+def id_fields(model: type[models.Model]) -> list[AssignsIds]:
+    """Return the fields that give a model's objects their ids."""
+    found = [
+        field
+        for field in model._meta.fields
+        if isinstance(field, AssignsIds) and not field.is_copy
+    ]
+    # Gapless ones last: their counters stay locked until the commit.
+    return sorted(found, key=lambda field: not isinstance(field, CounterField))
 
 
 def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:

@@ -13,7 +13,7 @@ from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import gapless_ids
-from django_hilo.fields.base import AssignsIds, Got_co, Set_contra
+from django_hilo.fields.base import Got_co, Set_contra, id_fields
 from django_hilo.fields.instance_state import (
     value_of,
     was_rolled_back,
@@ -137,9 +137,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
 
 def _assign_others_first(instances: Sequence[models.Model], using: str) -> None:
     """Assign the ids of counters before the gapless counter is locked."""
-    for field in instances[0]._meta.fields if instances else ():
-        if isinstance(field, CounterField) and isinstance(field, AssignsIds):
-            if field.is_copy:
-                continue
+    for field in id_fields(type(instances[0])) if instances else ():
+        if isinstance(field, CounterField):
             new = [each for each in instances if field.is_key or each._state.adding]
             field.assign_missing(new, using)
