@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django_hilo.exceptions import HiLoError
 from django_hilo.moving import counters, mapping
 from django_hilo.moving.constraints import ForeignKey, postgres_keys
 from django_hilo.moving.relations import Column, by_table
@@ -19,8 +18,6 @@ _FUNCTION = "hilo_moved"
 def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     """Return the steps in either direction."""
     sql, tables = move.sql, by_table(move.columns)
-    if move.forwards:
-        _check_not_begun(move)
     keys = postgres_keys(move)
     mapped = isinstance(move.values, Mapped)
     names = ", ".join(map(sql.name, tables))
@@ -41,7 +38,7 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         found.append(counters.raise_counter(move))
     found += [_drop(move, key) for key in keys]
     if move.forwards and counters.has_default(move):
-        found.append(drop_default(move))
+        found.append(_drop_default(move))
     found += [_rewrite(move, table, columns) for table, columns in tables.items()]
     if not move.forwards and counters.has_default(move):
         found.append(_add_identity(move))
@@ -62,22 +59,6 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         if not move.forwards:
             found.append(mapping.drop(move))
     return found
-
-
-def _check_not_begun(move: Move) -> None:
-    sql, key = move.sql, move.key
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(%s) "
-            "AND attname LIKE 'hilo\\_new\\_%%' AND NOT attisdropped",
-            [sql.name(key.table)],
-        )
-        if cursor.fetchone() is not None:
-            raise HiLoError(
-                f"hilo_move_online has begun to move {key}, and its triggers would go "
-                f"on over ids. Go on with its phases, which record the migration, or "
-                f"let its phase abandon drop them."
-            )
 
 
 def _function(move: Move) -> Step:
@@ -120,8 +101,7 @@ def _rewrite(move: Move, table: str, columns: list[Column]) -> Step:
     )
 
 
-def drop_default(move: Move) -> Step:
-    """Return the step that takes the identity, or a serial's sequence, from the key."""
+def _drop_default(move: Move) -> Step:
     sql, key = move.sql, move.key
     table, column = sql.name(key.table), sql.name(key.column)
     alter = f"ALTER TABLE {table} ALTER COLUMN {column} DROP"

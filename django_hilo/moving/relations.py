@@ -20,7 +20,6 @@ Generic = Mapping[str, tuple[str, str]]
 
 # What no GenericForeignKey tells of.
 _KNOWN: Generic = {"admin.LogEntry": ("content_type", "object_id")}
-_BEGUN = ("hilo_new_", "hilo_old_")
 
 
 class Column(NamedTuple):
@@ -127,9 +126,7 @@ def generic_columns(
             )
             names = _names_in(column.table, tables, connection)
             is_there = {column.column, column.type_column} <= names
-            # Those of a move that hilo_move_online has begun stay part of it.
-            is_begun = any(each.startswith(_BEGUN) for each in names)
-            if is_there and (is_begun or _is_in_use(column, connection)):
+            if is_there and _is_in_use(column, connection):
                 found[column.table, column.column] = column
     return list(found.values())
 

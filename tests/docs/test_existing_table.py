@@ -112,27 +112,6 @@ def test_step_by_step_and_back(shop):
     )
 
 
-@pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL alone has the phases.")
-def test_without_long_locks(shop):
-    steps_up_to(shop, "migrate")
-    for block in blocks("Without long locks", "console"):
-        for arguments, _ in commands(block):
-            printed = shop.manage(*arguments)
-    assert "No migrations to apply" in printed
-    assert shop.run(LIST) == IDS
-
-
-@pytest.mark.skipif(CHOSEN == "postgres", reason="PostgreSQL has the phases.")
-def test_no_phases_elsewhere(shop):
-    steps_up_to(shop, "migrate")
-    said = shop.manage("hilo_move_online", "shop", "0002", "prepare", expect=1)
-    assert "for integer keys on PostgreSQL" in said
-    shop.manage("migrate", "--fake")
-    shop.manage("migrate", "shop", "0001", "--fake")
-    shop.manage("migrate")
-    assert shop.run(LIST) == IDS
-
-
 def test_squashed(shop):
     steps_up_to(shop, "migrate")
     shop.manage("migrate")
