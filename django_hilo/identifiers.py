@@ -11,7 +11,6 @@ import re
 import string
 from typing import NamedTuple
 
-from django_hilo import patterns
 from django_hilo.exceptions import InvalidDocumentId
 
 MAX_NUMBER = 2**63 - 1
@@ -19,8 +18,32 @@ MAX_WIDTH = len(str(MAX_NUMBER))
 MAX_COLLECTION_LENGTH = 100
 MAX_SERVER_PREFIX_LENGTH = 32
 
-# For routes of one's own, such as DRF's ``lookup_value_regex``.
-ID_PATTERN = patterns.ID_PATTERN
+# Each part of a pattern has bounds. Without them a route with several ids would try
+# each end of one with each end of the next, for as long as a hostile URL likes.
+_SIGN = r"[^\s$|/\x00-\x1f\x7f]"
+_NUMBER = r"0{0,18}[1-9][0-9]{0,18}"
+_TAG = r"-[A-Z]{1,4}"
+# A collection and a separator, then the parts of a server prefix between slashes. None
+# of these is a number: the id would end there.
+_START = (
+    r"[A-Za-z][A-Za-z0-9_-]{0,99}[!-#%-,./:-@\[-^`{}~]"
+    rf"(?:(?!{_NUMBER}/|{_NUMBER}{_TAG}/){_SIGN}{{0,31}}/){{0,8}}"
+)
+
+# One id in a URL, for DRF's ``lookup_value_regex`` and other routes. It ends where the
+# id does: orders/33-A in orders/33-A/lines. It leaves out server prefixes with a part
+# that looks like a number (4/, 33-A/), anchors with a slash that do not end in a
+# number, and more than 8 slashes in a prefix or 8 "$" in an id.
+#
+# It has no groups, because the readers of routes are simple. Parentheses count in
+# character classes too, and a group may contain one other group only
+# (django.contrib.admindocs, and so OpenAPI's paths).
+ID_PATTERN = (
+    rf"{_START}(?:{_SIGN}{{0,31}}[^\s$|/0-9\x00-\x1f\x7f])?{_NUMBER}(?:{_TAG})?"
+    # The next slash tells ids from free text: two readings would take for ever.
+    rf"(?:\$(?=[^$/]*/){_START}{_SIGN}{{0,50}}[0-9]-?[A-Z]{{0,4}}"
+    r"|\$[^$/\x00]*){0,8}"
+)
 
 # Longer values are cut in messages: who sends them must not fill logs and answers.
 _SHOWN = 60

@@ -46,7 +46,6 @@ exclude_patterns = ["extensions"]
 nitpicky = True
 # Types in signatures that are nobody's to use.
 nitpick_ignore = [
-    ("py:class", "django_hilo.converters.FieldConverter"),
     ("py:class", "django_hilo.managers.Model"),
     ("py:class", "django_hilo.sources.base.Source"),
 ]

@@ -10,8 +10,7 @@ from django.contrib.admin.utils import quote
 from django.core.management import call_command
 from django.urls import reverse
 
-from django_hilo.converters import HiLoConverter, converter_for
-from django_hilo.exceptions import InvalidDocumentId
+from django_hilo.converters import HiLoConverter
 from django_hilo.generator import next_id
 from django_hilo.identifiers import ID_PATTERN, parse
 from django_hilo.models import HiLoDocument
@@ -75,13 +74,6 @@ class TestLivingWithBoth:
             assert re.fullmatch(ID_PATTERN, text)
             assert HiLoConverter().to_url(text) == text
             assert str(parse(text)) == text
-
-    def test_a_route_of_one_field_takes_the_new_ones_only(self):
-        converter = converter_for(Order)()
-        assert converter.to_url("orders:10-A") == "orders:10-A"
-        with pytest.raises(InvalidDocumentId):
-            converter.to_url(OLD)
-        assert not re.fullmatch(converter.regex, OLD)
 
     def test_requests_for_ids(self):
         """The old one is a text like any other, and is stored as it is."""
