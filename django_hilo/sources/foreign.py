@@ -13,9 +13,8 @@ from django_hilo._database.retry import retry, short_transaction
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
 from django_hilo.sources.base import Fault, Source
-from django_hilo.sources.rules import Rule
+from django_hilo.sources.rules import Rule, Value
 from django_hilo.sources.storages.base import Storage
-from django_hilo.sources.values import Value
 
 Result = TypeVar("Result")
 

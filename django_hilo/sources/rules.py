@@ -15,7 +15,27 @@ from django.utils.deconstruct import deconstructible
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources.values import Value
+
+
+class Value:
+    """Compares and shows itself by what it was made of; never changes."""
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            name: part for name, part in vars(self).items() if not name.startswith("_")
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={part!r}" for name, part in self._parts().items())
+        return f"{type(self).__name__}({parts})"
 
 
 class Rule(Value, ABC):

@@ -1,11 +1,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from django_hilo.counters.ranges import Range
 from django_hilo.sources.base import Fault
-from django_hilo.sources.rules import Rule
-from django_hilo.sources.values import Value
+from django_hilo.sources.rules import Rule, Value
+
+# Many values are drawn in one statement; others may draw in between, so runs come back.
+RUNS = (
+    "SELECT min(v), max(v) FROM (SELECT v, v - row_number() OVER (ORDER BY v) * {step} "
+    "AS run FROM drawn) AS runs GROUP BY run ORDER BY 1"
+)
+
+
+class State(NamedTuple):
+    """The state of a sequence, by the catalog of the database.
+
+    ``next`` is None if nobody drew a value and the role may draw, but not look.
+    """
+
+    next: int | None
+    start: int
+    increment: int
+    highest: int
+    cycles: bool
+
+    @property
+    def following(self) -> int:
+        """The next value, or the best guess."""
+        return self.start if self.next is None else self.next
 
 
 class Storage(Value, ABC):
@@ -39,3 +63,29 @@ class Storage(Value, ABC):
     @abstractmethod
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         """Compare the storage with what the catalog of the database says of it."""
+
+
+def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
+    """Return a fault where nine tenths of the numbers, or of the ids, are used.
+
+    ``limit`` is the highest number that the place of ``stored`` takes.
+    """
+    if _is_near(stored, limit):
+        return Fault(
+            f"{name} is {stored}; its type ends at {limit}.",
+            "Widen it to bigint, and the partner's type with it, before it is used up.",
+            is_certain=stored + rule.increment > limit,
+        )
+    highest = rule.highest(stored)
+    if _is_near(highest, rule.max_number):
+        return Fault(
+            f"{name} has given ids up to {highest}; max_number is {rule.max_number}.",
+            "Widen the partner's type and the columns of its ids, then raise "
+            "max_number.",
+            is_certain=highest >= rule.max_number,
+        )
+    return None
+
+
+def _is_near(number: int, limit: int) -> bool:
+    return number > limit // 10 * 9

@@ -20,8 +20,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
 from django_hilo.sources.storages import catalog
-from django_hilo.sources.storages.base import Storage
-from django_hilo.sources.storages.limits import near_limit
+from django_hilo.sources.storages.base import Storage, near_limit
 
 _ROUNDS = 100
 

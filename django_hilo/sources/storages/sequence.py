@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from typing import Any
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,9 +12,9 @@ from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources.base import Fault
 from django_hilo.sources.rules import Rule
-from django_hilo.sources.storages import raising, sequence_sql
-from django_hilo.sources.storages.base import Storage
-from django_hilo.sources.storages.limits import near_limit
+from django_hilo.sources.storages.base import State, Storage, near_limit
+from django_hilo.sources.storages.mariadb import MariaDB
+from django_hilo.sources.storages.postgresql import PostgreSQL
 
 _TRIES = 10
 
@@ -23,9 +23,9 @@ _TRIES = 10
 class Sequence(Storage):
     """A sequence of the database, PostgreSQL's or MariaDB's.
 
-    Its INCREMENT BY must be what the rule adds for a block: this is looked up together
-    with each draw, so that a sequence that somebody altered gives nothing; nor does one
-    that starts anew at its end.
+    Its INCREMENT BY must be what the rule adds for a block. Each draw checks this, so a
+    sequence that somebody altered gives nothing. A sequence with CYCLE gives nothing
+    either.
     """
 
     def __init__(self, sequence: str) -> None:
@@ -46,8 +46,11 @@ class Sequence(Storage):
                 insist(connection)
             for first, last in runs:
                 for ids in rule.ids_between(first, last):
-                    found += _between(above, ids, rule.max_number)
-                    beyond = ids if ids.high > rule.max_number else beyond
+                    low, high = max(ids.low, above + 1), min(ids.high, rule.max_number)
+                    if low <= high:
+                        found.append(Range(low, high))
+                    if ids.high > rule.max_number:
+                        beyond = ids
             if _count(found) >= needed:
                 return found
             if beyond is not None:
@@ -66,60 +69,35 @@ class Sequence(Storage):
 
     def _drawn(
         self, connection: BaseDatabaseWrapper, rule: Rule, size: int, needed: int
-    ) -> list[tuple[int, int]]:
+    ) -> list[tuple[Any, ...]]:
         """Return the first and last values of runs without a gap."""
         count, least = (-(-ids // rule.block) for ids in (size, needed))
         sql = self._sql(connection)
+        state = self._usable(connection, rule)
+        # A statement that fails at the end of a sequence loses what it drew. Nothing is
+        # left of MariaDB's by this count while the server gives the last of its cache.
+        left = (state.highest - state.following) // state.increment + 1
+        count = min(count, max(left, least))
         try:
-            found = sql.draw(connection, self.sequence, rule.increment, count, least)
+            found = sql.draw(connection, self.sequence, state.increment, count)
         except Error as error:
             if sql.is_used_up(error):
                 raise self._exhausted(connection, str(error).strip()) from error
             raise
-        if not found:
-            self._refuse(connection, rule, least)
-        # Whoever altered it may have committed while the draw waited for its lock.
-        increment, cycles = sql.parameters(connection, self.sequence)
-        apart = all(
-            following[0] >= before[1] + rule.increment
-            for before, following in pairwise(found)
-        )
-        if increment != rule.increment or cycles or not apart:
-            raise SourceMismatch(
-                f"{self.name} on {connection.alias!r} was altered while ids were drawn "
-                f"from it: INCREMENT BY is {increment}, and the source says "
-                f"{rule.increment}. Nothing is given; stop its partners, and set both "
-                f"alike."
-            )
+        # Somebody who altered it may have committed while the draw waited for the lock.
+        self._usable(connection, rule)
         return found
 
-    def _refuse(self, connection: BaseDatabaseWrapper, rule: Rule, least: int) -> None:
-        fault = self._mismatch(connection, rule)
-        if fault is None:
-            raise self._exhausted(
-                connection, f"fewer than {least} values are left, and none was drawn"
-            )
-        raise SourceMismatch(str(fault))
+    def _usable(self, connection: BaseDatabaseWrapper, rule: Rule) -> State:
+        state = self._sql(connection).state(connection, self.sequence)
+        fault = self._mismatch(state, connection, rule)
+        if state is None or fault is not None:
+            raise SourceMismatch(str(fault))
+        return state
 
-    def _exhausted(
-        self, connection: BaseDatabaseWrapper, reason: str
-    ) -> CounterExhausted:
-        return CounterExhausted(
-            f"{self.name} on {connection.alias!r} is at its highest value: {reason}. "
-            f"Widen it: ALTER SEQUENCE ... AS bigint, MAXVALUE."
-        )
-
-    def _fault(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
-        """Return why the sequence gives nothing, or soon will give nothing."""
-        fault = self._mismatch(connection, rule)
-        state = self._state(connection)
-        if fault is not None or state is None:
-            return fault
-        following = state.start if state.next is None else state.next
-        return near_limit(self.name, following, state.highest, rule)
-
-    def _mismatch(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
-        state = self._state(connection)
+    def _mismatch(
+        self, state: State | None, connection: BaseDatabaseWrapper, rule: Rule
+    ) -> Fault | None:
         if state is None:
             return Fault(
                 f"There is no sequence {self.sequence!r} on {connection.alias!r}.",
@@ -142,15 +120,20 @@ class Sequence(Storage):
             )
         return None
 
-    def _state(self, connection: BaseDatabaseWrapper) -> sequence_sql.State | None:
-        return self._sql(connection).state(connection, self.sequence)
+    def _exhausted(
+        self, connection: BaseDatabaseWrapper, reason: str
+    ) -> CounterExhausted:
+        return CounterExhausted(
+            f"{self.name} on {connection.alias!r} is at its highest value: {reason}. "
+            f"Widen it: ALTER SEQUENCE ... AS bigint, MAXVALUE."
+        )
 
-    def _sql(
-        self, connection: BaseDatabaseWrapper
-    ) -> sequence_sql.PostgreSQL | sequence_sql.MariaDB:
-        if not sequence_sql.exist_on(connection):
-            raise SourceMismatch(str(self._no_sequences(connection)))
-        return sequence_sql.of(connection)
+    def _sql(self, connection: BaseDatabaseWrapper) -> PostgreSQL | MariaDB:
+        if connection.vendor == "postgresql":
+            return PostgreSQL()
+        if getattr(connection, "mysql_is_mariadb", False):
+            return MariaDB()
+        raise SourceMismatch(str(self._no_sequences(connection)))
 
     def _no_sequences(self, connection: BaseDatabaseWrapper) -> Fault:
         return Fault(
@@ -160,33 +143,37 @@ class Sequence(Storage):
         )
 
     def read(self, db: str) -> int | None:
-        state = self._state(connections[db])
+        connection = connections[db]
+        state = self._sql(connection).state(connection, self.sequence)
         if state is not None and state.next is None:
             raise SourceMismatch(
-                f"Where {self.name} on {db!r} stands cannot be read before its first "
-                f"value is drawn. GRANT SELECT ON SEQUENCE {self.sequence} to the role."
+                f"The next value of {self.name} on {db!r} cannot be read before its "
+                f"first value is drawn. GRANT SELECT ON SEQUENCE {self.sequence} to "
+                f"the role."
             )
         return None if state is None else state.next
 
     def raise_to(self, db: str, rule: Rule, stored: int) -> None:
-        sql = self._sql(connections[db])
-        if isinstance(sql, sequence_sql.PostgreSQL):
-            raising.raise_to(db, self.sequence, stored)
-            return
         with short_transaction(db) as connection:
-            sql.raise_to(connection, self.sequence, stored)
+            state = self._usable(connection, rule)
+            if stored > state.highest:
+                reason = f"it would become {stored} and ends at {state.highest}"
+                raise self._exhausted(connection, reason)
+            if state.next is not None and state.next >= stored:
+                return
+            self._sql(connection).raise_to(connection, self.sequence, state, stored)
+            insist(connection)
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         connection = connections[db]
-        if not sequence_sql.exist_on(connection):
+        try:
+            state = self._sql(connection).state(connection, self.sequence)
+        except SourceMismatch:
             return [self._no_sequences(connection)]
-        fault = self._fault(connection, rule)
+        fault = self._mismatch(state, connection, rule)
+        if fault is None and state is not None:
+            fault = near_limit(self.name, state.following, state.highest, rule)
         return [] if fault is None else [fault]
-
-
-def _between(above: int, ids: Range, highest: int) -> list[Range]:
-    low, high = max(ids.low, above + 1), min(ids.high, highest)
-    return [Range(low, high)] if low <= high else []
 
 
 def _count(ranges: list[Range]) -> int:
