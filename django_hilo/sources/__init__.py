@@ -1,9 +1,9 @@
 """Counters that other systems own, and how their stored numbers become ids.
 
 The modules here are presets by system: `hibernate`, `nhibernate`, `efcore`, `marten`,
-`doctrine`, `django_sequences` and `database`. `ForeignCounter` with a storage (`Row`,
-`Sequence`, `Function`) and a rule of `rules` is for any other system. ``settings.py``
-may import all of them: none needs the models.
+`doctrine`, `django_sequences` and `database`. `ForeignCounter` with a storage (`Row`
+or `Sequence`) and a rule of `rules` is for any other system. ``settings.py`` may import
+all of them: none needs the models.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from django_hilo.sources.foreign import ForeignCounter
-    from django_hilo.sources.storages import Function, Row, Sequence
+    from django_hilo.sources.storages import Row, Sequence
 
-__all__ = ["ForeignCounter", "Function", "Row", "Sequence"]
+__all__ = ["ForeignCounter", "Row", "Sequence"]
 
 
 if not TYPE_CHECKING:  # else every name would be one of the package's

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from typing import NamedTuple
 
 from django.utils.deconstruct import deconstructible
 
@@ -16,8 +18,6 @@ from django_hilo.sources import rules
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.storages import Row, Sequence
 from django_hilo.sources.storages.base import Storage
-
-_NEWEST = "7.2"
 
 
 def block_of(max_lo: int) -> int:
@@ -79,50 +79,19 @@ class MultipleHiLo(ForeignCounter):
         super().__init__(Row(table, column, key={key_column: name}, start=0), rule)
 
 
-@deconstructible(path="django_hilo.sources.hibernate.EnhancedHiLo")
-class EnhancedHiLo(ForeignCounter):
-    """The optimizer ``hilo`` of the enhanced generators, of 5.2.10 and later; L2, L3.
+class _Generator(NamedTuple):
+    """An enhanced generator of the partner, as its rule needs it."""
 
-    Raises `UnsafeSource` for a ``version`` before that (HHH-3628). The other arguments
-    are those of `Pooled`.
-    """
-
-    def __init__(
-        self,
-        increment: int,
-        *,
-        sequence: str | None = None,
-        table: str | None = None,
-        segment: str | None = None,
-        column: str = "next_val",
-        segment_column: str = "sequence_name",
-        stored_last_used: bool | None = None,
-        version: str = _NEWEST,
-        max_number: int = MAX_NUMBER,
-    ) -> None:
-        if _number(version) < (5, 2, 10):
-            raise UnsafeSource(
-                f"The optimizer 'hilo' of Hibernate {version} gives ids twice as soon "
-                f"as two processes run (HHH-3628): 810 of 1,500 when measured. Use "
-                f"Hibernate 5.2.10 or later, or its optimizer 'pooled-lo'."
-            )
-        last_used = _last_used(stored_last_used, segment, version)
-        rule = rules.HiLo(increment, 0 if last_used else -1, 1, max_number)
-        start = 0 if last_used else 1
-        storage = _storage(sequence, table, segment, column, segment_column, start)
-        super().__init__(storage, rule)
+    increment: int
+    is_row: bool
+    last_used: bool
+    initial_value: int
+    version: str
+    max_number: int
 
 
-@deconstructible(path="django_hilo.sources.hibernate.Pooled")
-class Pooled(ForeignCounter):
-    """The optimizer ``pooled``, the default of enhanced generators; L4, L5, L8.
-
-    Either a ``sequence`` with INCREMENT BY ``increment``, or a ``table``: with the
-    ``segment`` of a row (JPA's @TableGenerator), or with one row only. A segment's
-    number is the last id used since 5.3 (``stored_last_used``; None: by ``version``).
-    ``initial_value`` is the generator's; that of @TableGenerator(initialValue=n) is
-    n + 1. ``version`` is the partner's: before 4.3.11 the blocks lie one lower.
-    """
+class _Enhanced(ForeignCounter):
+    """A sequence or a row of an enhanced generator, with the rule of its optimizer."""
 
     def __init__(
         self,
@@ -135,78 +104,90 @@ class Pooled(ForeignCounter):
         segment_column: str = "sequence_name",
         stored_last_used: bool | None = None,
         initial_value: int = 1,
-        version: str = _NEWEST,
+        version: str = "7.2",
         max_number: int = MAX_NUMBER,
     ) -> None:
-        last_used = _last_used(stored_last_used, segment, version)
-        rule: rules.Rule
-        if _number(version) < (4, 3, 11):
-            rule = rules.PooledBelow(increment, max_number)
+        if stored_last_used and segment is None:
+            raise ValueError("stored_last_used is for a table with a segment.")
+        last_used = segment is not None and _number(version) >= (5, 3)
+        if stored_last_used is not None:
+            last_used = stored_last_used
+        storage: Storage
+        if sequence is not None and table is None:
+            if segment is not None:
+                raise ValueError(f"{sequence!r} has no segment {segment!r}.")
+            storage = Sequence(sequence)
+        elif sequence is None and table is not None and segment is None:
+            storage = Row(table, column)
+        elif sequence is None and table is not None:
+            start = initial_value - 1 if last_used else initial_value
+            storage = Row(table, column, key={segment_column: segment}, start=start)
         else:
-            rule = rules.Pooled(increment, initial_value, last_used, max_number)
-        start = initial_value - 1 if last_used else initial_value
-        storage = _storage(sequence, table, segment, column, segment_column, start)
-        super().__init__(storage, rule)
+            raise ValueError("Name either sequence= or table=.")
+        is_row = table is not None
+        generator = _Generator(
+            increment, is_row, last_used, initial_value, version, max_number
+        )
+        super().__init__(storage, self._rule(generator))
+
+    @abstractmethod
+    def _rule(self, generator: _Generator) -> rules.Rule:
+        """Return the rule of the optimizer."""
+
+
+@deconstructible(path="django_hilo.sources.hibernate.EnhancedHiLo")
+class EnhancedHiLo(_Enhanced):
+    """The optimizer ``hilo`` of the enhanced generators, of 5.2.10 and later; L2, L3.
+
+    Raises `UnsafeSource` for an older ``version`` (HHH-3628). The arguments are those
+    of `Pooled`.
+    """
+
+    def _rule(self, generator: _Generator) -> rules.Rule:
+        if _number(generator.version) < (5, 2, 10):
+            raise UnsafeSource(
+                f"The optimizer 'hilo' of Hibernate {generator.version} gives ids "
+                f"twice as soon as two processes run (HHH-3628): 810 of 1,500 when "
+                f"measured. Use Hibernate 5.2.10 or later, or its optimizer "
+                f"'pooled-lo'."
+            )
+        shift = 0 if generator.last_used else -1
+        return rules.HiLo(generator.increment, shift, 1, generator.max_number)
+
+
+@deconstructible(path="django_hilo.sources.hibernate.Pooled")
+class Pooled(_Enhanced):
+    """The optimizer ``pooled``, the default of enhanced generators; L4, L5, L8.
+
+    - ``sequence``: a sequence with INCREMENT BY ``increment``; or else
+    - ``table``: with the ``segment`` of a row (JPA's @TableGenerator), or with one row.
+    - ``stored_last_used``: whether a segment's number is the last id used, as since
+      Hibernate 5.3; None: by ``version``.
+    - ``initial_value``: the generator's. @TableGenerator(initialValue=n) means n + 1.
+    - ``version``: the partner's. Before 4.3.11 the blocks lie one lower.
+    """
+
+    def _rule(self, generator: _Generator) -> rules.Rule:
+        increment, max_number = generator.increment, generator.max_number
+        if _number(generator.version) < (4, 3, 11):
+            return rules.PooledBelow(increment, max_number)
+        return rules.Pooled(
+            increment, generator.initial_value, generator.last_used, max_number
+        )
 
 
 @deconstructible(path="django_hilo.sources.hibernate.PooledLo")
-class PooledLo(ForeignCounter):
+class PooledLo(_Enhanced):
     """The optimizers ``pooled-lo`` and ``pooled-lotl``; L6, L7.
 
     On a table, ranges of Django's may have any size beside those of the partner. The
     arguments are those of `Pooled`.
     """
 
-    def __init__(
-        self,
-        increment: int,
-        *,
-        sequence: str | None = None,
-        table: str | None = None,
-        segment: str | None = None,
-        column: str = "next_val",
-        segment_column: str = "sequence_name",
-        stored_last_used: bool | None = None,
-        initial_value: int = 1,
-        version: str = _NEWEST,
-        max_number: int = MAX_NUMBER,
-    ) -> None:
-        last_used = _last_used(stored_last_used, segment, version)
-        kind = rules.LastUsed if last_used else rules.PooledLo
-        rule = kind(increment, max_number)
-        start = initial_value - 1 if last_used else initial_value
-        storage = _storage(sequence, table, segment, column, segment_column, start)
-        if isinstance(storage, Row):
-            rule = kind(1, max_number)
-        super().__init__(storage, rule)
-
-
-def _storage(
-    sequence: str | None,
-    table: str | None,
-    segment: str | None,
-    column: str,
-    segment_column: str,
-    start: int,
-) -> Storage:
-    if (sequence is None) == (table is None):
-        raise ValueError("Name either sequence= or table=.")
-    if sequence is not None:
-        if segment is not None:
-            raise ValueError(f"The sequence {sequence!r} has no segment {segment!r}.")
-        return Sequence(sequence)
-    assert table is not None
-    if segment is None:
-        return Row(table, column)
-    return Row(table, column, key={segment_column: segment}, start=start)
-
-
-def _last_used(given: bool | None, segment: str | None, version: str) -> bool:
-    if segment is None:
-        if given:
-            raise ValueError("stored_last_used is for a table with a segment.")
-        return False
-    return _number(version) >= (5, 3) if given is None else given
+    def _rule(self, generator: _Generator) -> rules.Rule:
+        kind = rules.LastUsed if generator.last_used else rules.PooledLo
+        rule = kind(generator.increment, generator.max_number)
+        return kind(1, generator.max_number) if generator.is_row else rule
 
 
 def _number(version: str) -> tuple[int, ...]:

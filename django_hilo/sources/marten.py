@@ -7,15 +7,19 @@ from django.utils.deconstruct import deconstructible
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources import rules
 from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.sources.storages import Function, Row
+from django_hilo.sources.storages import Row
 
 
 @deconstructible(path="django_hilo.sources.marten.HiLo")
 class HiLo(ForeignCounter):
-    """``mt_get_next_hi`` of a document type; rule M1.
+    """The row of ``mt_hilo`` for a document type; rule M1.
 
-    ``name`` is the class's name without namespace, or its SequenceName; ``max_lo`` is
-    MaxLo, 1000 by default.
+    Marten's function ``mt_get_next_hi`` compares before it writes, and tries again when
+    another process came first, so Django may write the row itself.
+
+    - ``name``: the name of the class without its namespace, or its SequenceName.
+    - ``max_lo``: MaxLo.
+    - ``schema``: the schema of Marten's tables.
     """
 
     def __init__(
@@ -28,4 +32,4 @@ class HiLo(ForeignCounter):
     ) -> None:
         row = Row(f"{schema}.mt_hilo", "hi_value", key={"entity_name": name}, start=-1)
         rule = rules.HiLo(max_lo, 1, 1, max_number)
-        super().__init__(Function(f"{schema}.mt_get_next_hi", name, row), rule)
+        super().__init__(row, rule)

@@ -22,9 +22,7 @@ from django_hilo.exceptions import HiLoError, ReservationTimeout, StandbyMissing
 from django_hilo.generator import next_number, return_ranges
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import efcore, hibernate
-from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.sources.rules import HiLo
-from django_hilo.sources.storages import Function, Row, function, row, sequence
+from django_hilo.sources.storages import row, sequence
 from tests.apps.numbers.models import Tag
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
@@ -284,36 +282,22 @@ class TestCommits:
     @pytest.mark.parametrize("draw", ["own", "sequence", "column", "row", "function"])
     def test_every_draw_insists(self, draw, monkeypatch):
         insisted = []
-        for module in (counter, row, function, sequence):
+        for module in (counter, row, sequence):
             monkeypatch.setattr(module, "insist", insisted.append)
         with connection.cursor() as cursor:
             cursor.execute("CREATE SEQUENCE test_standby INCREMENT 10")
             cursor.execute("CREATE TABLE test_standby_row (next_hi integer)")
             cursor.execute("INSERT INTO test_standby_row VALUES (1)")
-            cursor.execute(
-                "CREATE FUNCTION test_standby_next(entity varchar) RETURNS integer "
-                "AS 'SELECT 7' LANGUAGE sql"
-            )
         try:
             sources = {
                 "own": "orders",
                 "sequence": efcore.Sequence("test_standby"),
                 "column": Tag,
                 "row": hibernate.HiLo(9, table="test_standby_row"),
-                "function": ForeignCounter(
-                    Function(
-                        "test_standby_next",
-                        "x",
-                        row=Row("test_standby_row", "next_hi"),
-                        returns=0,
-                    ),
-                    HiLo(10),
-                ),
             }
             next_number(sources[draw])
         finally:
             with connection.cursor() as cursor:
-                cursor.execute("DROP FUNCTION test_standby_next")
                 cursor.execute("DROP TABLE test_standby_row")
                 cursor.execute("DROP SEQUENCE test_standby")
         assert insisted

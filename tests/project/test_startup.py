@@ -59,6 +59,6 @@ def test_a_start_reads_what_saves_need():
 
 def test_sources_have_their_names_when_asked_and_no_others():
     assert all(isinstance(getattr(sources, name), type) for name in dir(sources))
-    assert set(dir(sources)) == {"ForeignCounter", "Function", "Row", "Sequence"}
+    assert set(dir(sources)) == {"ForeignCounter", "Row", "Sequence"}
     with pytest.raises(AttributeError, match="has no attribute 'Table'"):
         getattr(sources, "Table")  # noqa: B009 - type checkers know that there is none

@@ -14,11 +14,11 @@ from django_hilo.checks.models import check_integers
 from django_hilo.checks.settings import check_settings
 from django_hilo.checks.sources import check_other_writers, check_sources
 from django_hilo.fields import HiLoBigAutoField
-from django_hilo.sources import database, doctrine, hibernate, marten, nhibernate
+from django_hilo.sources import database, doctrine, hibernate, nhibernate
 from django_hilo.sources.storages import catalog
 from tests.support import foreign
 from tests.support.databases import CHOSEN
-from tests.support.foreign import needs_postgresql, needs_sequences, needs_server
+from tests.support.foreign import needs_sequences, needs_server
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 make = foreign.make
@@ -118,7 +118,7 @@ class TestCatalog:
                 hibernate.HiLo(9, column="hi"),
                 [foreign.UNIQUE_KEY],
                 "E023",
-                "has no column hi: it has next_hi. Mend the names",
+                "has no column hi: it has next_hi. Correct the names",
             ),
             (
                 HILO,
@@ -200,22 +200,6 @@ class TestCatalog:
         assert id == "E023"
         assert "has no sequences" in text
         assert "Use a source that is a row" in text
-
-    @needs_postgresql
-    def test_functions(self, settings, make):
-        with_sources(settings, {"tickets": marten.HiLo("Order")})
-        id, text = only(run("default"))
-        assert id == "W024"
-        assert "There is no function 'public.mt_get_next_hi'" in text
-        make(foreign.MARTEN)
-        assert run("default") == []
-
-    @pytest.mark.skipif(CHOSEN == "postgres", reason="this one has functions")
-    def test_a_database_without_its_functions(self, settings):
-        with_sources(settings, {"tickets": marten.HiLo("Order")})
-        id, text = only(run("default"))
-        assert id == "E023"
-        assert "is PostgreSQL's" in text
 
     def test_a_catalog_that_cannot_be_read(self, settings, monkeypatch):
         def fail(*arguments: Any) -> None:

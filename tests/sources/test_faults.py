@@ -17,19 +17,16 @@ from django_hilo.exceptions import (
 from django_hilo.generator import next_number
 from django_hilo.sources import (
     ForeignCounter,
-    Function,
     Row,
     database,
     doctrine,
     hibernate,
-    marten,
     rules,
 )
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
     execute,
-    needs_postgresql,
     needs_sequences,
     needs_server,
     next_value,
@@ -304,24 +301,6 @@ class TestWhatIsMissing:
         message, is_certain = told(source)
         assert message == "There is no sequence 'nowhere' on 'default'."
         assert not is_certain
-
-    def test_a_function(self):
-        source = marten.HiLo("Order")
-        with pytest.raises(SourceMismatch, match="mt_get_next_hi"):
-            drawn(source)
-        message, is_certain = told(source)
-        if CHOSEN == "postgres":
-            assert "There is no function 'public.mt_get_next_hi'" in message
-        else:
-            assert "is PostgreSQL's" in message
-        assert is_certain is (CHOSEN != "postgres")
-
-    @needs_postgresql
-    def test_the_functions_table(self, make):
-        make("CREATE FUNCTION hi(text) RETURNS int LANGUAGE sql AS 'SELECT 1'")
-        row = Row("nowhere", "hi_value", key={"entity_name": "x"})
-        source = ForeignCounter(Function("hi", "x", row), rules.HiLo(10, 1, 1))
-        assert told(source)[0] == "There is no table 'nowhere' on 'default'."
 
 
 @needs_server

@@ -9,7 +9,7 @@ from tests.conftest import PROJECT
 from tests.support.patience import LONGEST
 
 SETTINGS = """
-from django_hilo.sources import ForeignCounter, Function, Row, Sequence, rules
+from django_hilo.sources import ForeignCounter, Row, Sequence, rules
 from django_hilo.sources import (
     database, django_sequences, doctrine, efcore, hibernate, marten, nhibernate,
     sqlalchemy_hilo,

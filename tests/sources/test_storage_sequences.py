@@ -136,9 +136,12 @@ class TestTheEndOfASequence:
             SEQUENCE.raise_floor("default", 500)
         assert next_value("orders_seq") == 96
 
-    def test_more_than_are_left(self):
-        with pytest.raises(CounterExhausted, match="at its highest value"):
+    @needs_postgresql
+    def test_too_few_stay_for_others(self):
+        with pytest.raises(CounterExhausted, match="fewer than 6 values are left"):
             drawn(SEQUENCE, needed=6)
+        assert next_value("orders_seq") == 96
+        assert drawn(SEQUENCE, needed=4) == [97, 98, 99, 100]
 
     def test_max_number(self, make):
         make("CREATE SEQUENCE endless_seq")

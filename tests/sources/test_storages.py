@@ -14,7 +14,6 @@ from django_hilo.exceptions import (
 )
 from django_hilo.sources import (
     ForeignCounter,
-    Function,
     Row,
     database,
     rules,
@@ -27,7 +26,6 @@ from tests.support.foreign import (
     needs_postgresql,
     needs_sequences,
     needs_server,
-    next_value,
     stored,
 )
 
@@ -139,20 +137,6 @@ class TestValuesThatAreNoNumbers:
         )
         assert drawn(counter(), 3) == [6, 7, 8]
         assert counter().faults("default") == []
-
-    @needs_postgresql
-    def test_a_function_that_returns_null(self, make):
-        make(
-            "CREATE SEQUENCE calls",
-            "CREATE FUNCTION hi(text) RETURNS bigint LANGUAGE sql AS "
-            "$$SELECT NULLIF(nextval('calls'), 1)$$",
-        )
-        source = ForeignCounter(
-            Function("hi", "x", Row("t", "v")), rules.HiLo(10, 1, 1)
-        )
-        with pytest.raises(SourceMismatch, match="returned NULL"):
-            drawn(source)
-        assert next_value("calls") == 2, "it was called once"
 
 
 class TestNames:

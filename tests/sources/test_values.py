@@ -18,7 +18,6 @@ from django.utils.module_loading import import_string
 from django_hilo.fields import HiLoBigAutoField
 from django_hilo.sources import (
     ForeignCounter,
-    Function,
     Row,
     Sequence,
     database,
@@ -59,7 +58,6 @@ PATHS: dict[str, Any] = {
     ),
     "django_hilo.sources.storages.Row": ROW,
     "django_hilo.sources.storages.Sequence": Sequence("s"),
-    "django_hilo.sources.storages.Function": Function("f", "x", ROW, returns=0),
     "django_hilo.sources.rules.HiLo": rules.HiLo(10, -1, 1),
     "django_hilo.sources.rules.PooledLo": rules.PooledLo(10),
     "django_hilo.sources.rules.LastUsed": rules.LastUsed(1, max_number=99),

@@ -1,7 +1,6 @@
 """Where other systems keep their counters: one class for each kind of place."""
 
-from django_hilo.sources.storages.function import Function
 from django_hilo.sources.storages.row import Row
 from django_hilo.sources.storages.sequence import Sequence
 
-__all__ = ["Function", "Row", "Sequence"]
+__all__ = ["Row", "Sequence"]

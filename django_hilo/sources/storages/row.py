@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,6 +24,8 @@ from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage, near_limit
 
 _ROUNDS = 100
+
+Result = TypeVar("Result")
 
 
 @deconstructible(path="django_hilo.sources.storages.Row")
@@ -69,52 +72,49 @@ class Row(Storage):
     def draw(
         self, db: str, rule: Rule, size: int, needed: int, above: int
     ) -> list[Range]:
+        least = rule.stored_over(above) if above else None
+
+        def take(stored: int, size: int) -> tuple[Range, int]:
+            start = stored if least is None else max(stored, least)
+            return rule.take(start, size, needed)
+
         try:
-            return self._draw(db, rule, size, needed, above)
+            return [self._change(db, lambda stored: take(stored, size))]
         except CounterExhausted:
             if size == needed:
                 raise
         # Fewer may fit under the end of the column's type.
-        return self._draw(db, rule, needed, needed, above)
+        return [self._change(db, lambda stored: take(stored, needed))]
 
-    def _draw(
-        self, db: str, rule: Rule, size: int, needed: int, above: int
-    ) -> list[Range]:
+    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+        self._change(db, lambda old: (None, max(old, stored)))
+
+    def read(self, db: str) -> int | None:
+        rows = self._select(connections[db], "")
+        return self._value(rows) if rows else self.start
+
+    def _change(self, db: str, change: Callable[[int], tuple[Result, int]]) -> Result:
+        """Lock the row, and write the number that ``change`` makes of the old one."""
         for _ in range(_ROUNDS):
             with short_transaction(db) as connection:
                 old = self._lock(connection)
-                stored = max(old, rule.stored_over(above)) if above else old
-                ids, new = rule.take(stored, size, needed)
+                result, new = change(old)
+                if new == old:
+                    return result
                 if self._write(connection, old, new):
                     insist(connection)
-                    return [ids]
+                    return result
         raise ConcurrencyError(
             f"{self.name} on {db!r} was changed {_ROUNDS} times while its row was "
             f"locked: its engine has no row locks. Use InnoDB."
         )
 
-    def read(self, db: str) -> int | None:
-        connection = connections[db]
-        rows = self._select(connection, "")
-        return self._value(rows) if rows else self.start
-
-    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
-        for _ in range(_ROUNDS):
-            with short_transaction(db) as connection:
-                old = self._lock(connection)
-                if old >= stored:
-                    return
-                if self._write(connection, old, stored):
-                    insist(connection)
-                    return
-        raise ConcurrencyError(f"{self.name} on {db!r} has no row locks. Use InnoDB.")
-
     def _lock(self, connection: BaseDatabaseWrapper) -> int:
         lock = _lock_of(connection)
         if not lock:
-            # SQLite fails at once where a transaction reads first and writes then.
+            # SQLite fails at once if a transaction reads first and then writes.
             column = catalog.quoted(connection, self.column)
-            self._execute(connection, f"SET {column} = {column}", [])
+            self._update(connection, f"SET {column} = {column}", [])
         rows = self._select(connection, lock)
         if not rows:
             self._insert(connection)
@@ -155,13 +155,19 @@ class Row(Storage):
             )
         return int(value)
 
+    def _can_be_made(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether a row can be inserted, and no second one at the same time."""
+        return self.start is not None and catalog.has_unique_key(
+            connection, self.table, set(self.key)
+        )
+
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
         if self.start is None:
             raise SourceMismatch(
                 f"{self.name} has no row. Let the partner make its schema, or insert "
                 f"the row as it does."
             )
-        if not catalog.has_unique_key(connection, self.table, set(self.key)):
+        if not self._can_be_made(connection):
             raise SourceMismatch(
                 f"{self.name} has no row, and no unique key forbids that two are made "
                 f"at once. Insert it with {self.start} before any process starts."
@@ -172,10 +178,8 @@ class Row(Storage):
         table = catalog.quoted(connection, self.table)
         with connection.cursor() as cursor:
             # A duplicate key is tried again: another process made the row.
-            cursor.execute(
-                f"INSERT INTO {table} ({names}) VALUES ({places})",
-                list(row.values()),
-            )
+            sql = f"INSERT INTO {table} ({names}) VALUES ({places})"
+            cursor.execute(sql, list(row.values()))
 
     def _write(self, connection: BaseDatabaseWrapper, old: int, new: int) -> bool:
         also = f", {catalog.escaped(self.also)}" if self.also else ""
@@ -183,7 +187,7 @@ class Row(Storage):
         try:
             if new > MAX_NUMBER and connection.vendor != "postgresql":
                 raise DataError(f"it is {MAX_NUMBER} at most")
-            changed = self._execute(connection, f"SET {column} = %s{also}", [new], old)
+            changed = self._update(connection, f"SET {column} = %s{also}", [new], old)
             if changed == 1 and connection.vendor != "postgresql":
                 self._check_kept(connection, new)
         except DataError as error:
@@ -200,7 +204,7 @@ class Row(Storage):
         if kept < new:
             raise DataError(f"the column made {kept} of it")
 
-    def _execute(
+    def _update(
         self,
         connection: BaseDatabaseWrapper,
         change: str,
@@ -226,63 +230,49 @@ class Row(Storage):
         return (" WHERE " + " AND ".join(parts) if parts else ""), parameters
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
-        connection = connections[db]
+        fault = self._fault(connections[db], rule)
+        return [] if fault is None else [fault]
+
+    def _fault(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
         kinds = catalog.columns_of(connection, self.table)
         if not kinds:
-            return [
-                Fault(
-                    f"There is no table {self.table!r} on {db!r}.",
-                    "Let the partner make its schema, or add it by a migration.",
-                    is_certain=False,
-                )
-            ]
+            return Fault(
+                f"There is no table {self.table!r} on {connection.alias!r}.",
+                "Let the partner make its schema, or add it by a migration.",
+                is_certain=False,
+            )
         missing = [
             name
             for name in (self.column, *self.key, *self.fixed)
             if catalog.folded(connection, name) not in kinds
         ]
         if missing:
-            return [
-                Fault(
-                    f"The table {self.table!r} on {db!r} has no column "
-                    f"{', '.join(missing)}: it has {', '.join(kinds)}.",
-                    "Mend the names in the source; PostgreSQL folds them to lower "
-                    "case where the partner does not quote them.",
-                )
-            ]
+            return Fault(
+                f"The table {self.table!r} on {connection.alias!r} has no column "
+                f"{', '.join(missing)}: it has {', '.join(kinds)}.",
+                "Correct the names in the source; PostgreSQL folds them to lower case "
+                "if the partner does not quote them.",
+            )
         kind = kinds[catalog.folded(connection, self.column)]
         limit = catalog.limit_of(connection, kind)
         if limit is None:
-            return [
-                Fault(
-                    f"{self.name} on {db!r} is {kind}, no whole number.",
-                    "Name the column that counts.",
-                )
-            ]
+            return Fault(
+                f"{self.name} on {connection.alias!r} is {kind}, no whole number.",
+                "Name the column that counts.",
+            )
         rows = self._select(connection, "")
         if not rows:
-            return self._faults_without_row(connection)
-        try:
-            stored = self._value(rows)
-        except (SourceMismatch, UnsafeSource) as error:
-            return [Fault(str(error), "See docs/how-to/sources.md.")]
-        fault = near_limit(self.name, stored, limit, rule)
-        return [] if fault is None else [fault]
-
-    def _faults_without_row(self, connection: BaseDatabaseWrapper) -> list[Fault]:
-        if self.start is not None and catalog.has_unique_key(
-            connection, self.table, set(self.key)
-        ):
-            return []
-        number = 0 if self.start is None else self.start
-        return [
-            Fault(
+            unsafe = Fault(
                 f"{self.name} has no row, and it cannot be made safely here.",
-                f"Insert it, with {number} or what the partner starts with, before "
-                f"any process starts.",
+                f"Insert it, with {self.start or 0} or what the partner starts with, "
+                f"before any process starts.",
                 is_certain=False,
             )
-        ]
+            return None if self._can_be_made(connection) else unsafe
+        try:
+            return near_limit(self.name, self._value(rows), limit, rule)
+        except (SourceMismatch, UnsafeSource) as error:
+            return Fault(str(error), "See docs/how-to/sources.md.")
 
 
 def _lock_of(connection: BaseDatabaseWrapper) -> str:

@@ -74,9 +74,11 @@ class Sequence(Storage):
         count, least = (-(-ids // rule.block) for ids in (size, needed))
         sql = self._sql(connection)
         state = self._usable(connection, rule)
-        # A statement that fails at the end of a sequence loses what it drew. Nothing is
-        # left of MariaDB's by this count while the server gives the last of its cache.
+        # A statement that fails at the end of a sequence loses what it drew. By this
+        # count nothing is left while MariaDB gives the last values of its cache.
         left = (state.highest - state.following) // state.increment + 1
+        if 0 < left < least:
+            raise self._exhausted(connection, f"fewer than {least} values are left")
         count = min(count, max(left, least))
         try:
             found = sql.draw(connection, self.sequence, state.increment, count)
