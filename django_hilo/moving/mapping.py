@@ -43,7 +43,7 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
             cursor.execute(f"SELECT COUNT(*) FROM {_missing(move)}")
             count = cursor.fetchone()[0]
         if count:
-            target = move.shape.target
+            target = move.id_format.target
             (reserved,) = target.source.reserve(target.using, count, needed=count)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 
@@ -142,7 +142,7 @@ def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
     return (
         f"INSERT INTO {sql.name(_values(move).table)} (old_id, old_text, new_id) "
         f"SELECT {text}, {_with_dashes(move, text)}, "
-        f"{sql.compose(sql.text(number), move.shape.format)} FROM {_missing(move)}"
+        f"{sql.compose(sql.text(number), move.id_format.text)} FROM {_missing(move)}"
     )
 
 

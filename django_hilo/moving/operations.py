@@ -1,32 +1,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
-from django.db import transaction
+from django.db import models, transaction
 from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
 
+from django_hilo._allocation.target import resolve
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.moving import planning
-from django_hilo.moving.relations import Generic
+from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
+from django_hilo.moving.expressions import Sql
+from django_hilo.moving.id_format import id_format_of
+from django_hilo.moving.relations import Generic, columns_of, generic_columns
 from django_hilo.moving.steps import Move, Step
+from django_hilo.moving.undeclared_references import check_references
+from django_hilo.moving.values import Integers, Mapped, Values
+
+_STEPS = {
+    "postgresql": postgresql.steps,
+    "mysql": mariadb.steps,
+    "sqlite": sqlite.steps,
+}
 
 
 class MoveToHiLo(FieldOperation):
     """Change an integer or UUID key to a `HiLoField`, with all that refers to it.
 
-    It stands where `makemigrations` wrote ``AlterField``, with the same arguments. The
-    rows get ids of their numbers: 33 becomes ``orders/33-A``, by the settings of the
-    moment; foreign keys of any depth, many-to-many tables, generic foreign keys and the
-    admin's log follow. UUIDs are numbered by ``order_by``, names of fields of the model
-    (a leading "-": falling), and kept beside their ids in a table until the way back.
-    ``generic`` names columns that no GenericForeignKey tells of:
-    ``{"app.Model": ("content_type", "object_id")}``.
+    Write it in place of ``AlterField`` in the migration, with the same arguments:
 
-    The migration depends on ("django_hilo", "0003_raised_by"). Raises `HiLoError`
-    before anything is changed for what cannot be moved.
+    - ``model_name``, ``name``, ``field``: the model, its key, and the `HiLoField`.
+    - ``generic``: columns that no GenericForeignKey declares, as
+      ``{"app.Model": ("content_type", "object_id")}``.
+    - ``order_by``: names of the model's fields, by which UUIDs are numbered; a "-"
+      before a name reverses the order.
+
+    A row keeps its number: 33 becomes ``orders/33-A``, by the settings of that moment.
+    Foreign keys of any depth, many-to-many tables, generic foreign keys and the admin's
+    log follow. UUIDs are kept beside their ids in a table until the way back.
+
+    The migration depends on ("django_hilo", "0003_raised_by"). Raises `HiLoError`,
+    before anything is changed, if the key cannot be moved.
     """
 
     field: Any
@@ -80,6 +96,16 @@ class MoveToHiLo(FieldOperation):
     ) -> None:
         self._run(app_label, schema_editor, to_state, from_state, forwards=False)
 
+    def _run(
+        self, app_label: str, editor: Any, old: Any, new: Any, *, forwards: bool
+    ) -> None:
+        connection = editor.connection
+        # One transaction, also in a migration that is not atomic.
+        one = connection.features.can_rollback_ddl
+        with transaction.atomic(connection.alias) if one else nullcontext():
+            for step in self.steps(app_label, connection, old, new, forwards=forwards):
+                step.run(editor)
+
     def describe(self) -> str:
         return f"Move {self.model_name}.{self.name} to HiLo ids"
 
@@ -96,58 +122,59 @@ class MoveToHiLo(FieldOperation):
         *,
         forwards: bool,
     ) -> list[Step]:
-        """Return what is to be done on a database, after the checks; changes nothing.
+        """Return the steps of the move on a database, after its checks.
 
-        ``old_state`` is before the move and ``new_state`` after it, in both directions.
-        Raises `HiLoError` for what cannot be moved.
+        Changes nothing. ``old_state`` is before the move and ``new_state`` after it, in
+        both directions. Raises `HiLoError` if the key cannot be moved.
         """
-        move = self.move(app_label, connection, old_state, new_state, forwards=forwards)
-        return planning.steps(move, self.order_by) if move is not None else []
-
-    def move(
-        self,
-        app_label: str,
-        connection: Any,
-        old_state: Any,
-        new_state: Any,
-        *,
-        forwards: bool,
-    ) -> Move | None:
-        """Return what is to be moved; None where routers keep the model elsewhere."""
         new = new_state.apps.get_model(app_label, self.model_name)
         if not self.allow_migrate_model(connection.alias, new):
-            return None
+            return []
         old = old_state.apps.get_model(app_label, self.model_name)
-        return planning.move_of(
+        move = self._move(
             old._meta.get_field(self.name),
             new._meta.get_field(self.name),
-            self.generic,
             connection,
             forwards,
         )
+        if forwards:
+            is_resumed = connection.vendor == "mysql" and mariadb.is_text(move)
+            preflight.check_way_there(move, is_resumed)
+        else:
+            preflight.check_way_back(move)
+        return _STEPS[connection.vendor](move, self.order_by)
 
-    def _run(
-        self,
-        app_label: str,
-        schema_editor: Any,
-        old_state: Any,
-        new_state: Any,
-        *,
-        forwards: bool,
-    ) -> None:
-        connection = schema_editor.connection
-        with _in_transaction(connection):
-            for step in self.steps(
-                app_label, connection, old_state, new_state, forwards=forwards
-            ):
-                step.run(schema_editor)
-
-
-def _in_transaction(connection: Any) -> AbstractContextManager[object]:
-    """Make all of it one transaction, also in a migration that is not atomic."""
-    if connection.features.can_rollback_ddl:
-        atomic: AbstractContextManager[object] = transaction.atomic(
-            using=connection.alias
+    def _move(self, old: Any, new: Any, connection: Any, forwards: bool) -> Move:
+        if connection.vendor not in _STEPS:
+            raise HiLoError(f"MoveToHiLo does not support {connection.display_name}.")
+        if not (old.primary_key and new.primary_key):
+            raise HiLoError(f"{new} is no primary key: MoveToHiLo moves these.")
+        if old.column != new.column:
+            raise HiLoError(
+                f"{new} would change its column from {old.column!r} to "
+                f"{new.column!r}: rename it in an AlterField of its own, before or "
+                f"after."
+            )
+        columns = columns_of(old, new, connection.alias)
+        check_references(columns, connection)
+        generics = generic_columns(columns, self.generic, connection)
+        # A test database may be made before the one of its counters.
+        is_new = (
+            forwards
+            and resolve(new, connection.alias).using != connection.alias
+            and preflight.is_new(columns, generics, connection)
         )
-        return atomic
-    return nullcontext()
+        if not is_new:
+            preflight.check_tables(new, connection.alias)
+        id_format = id_format_of(new, connection.alias, reads_prefix=not is_new)
+        sql = Sql(connection)
+        values: Values
+        if isinstance(old, models.UUIDField):
+            values = Mapped(sql, mapping.table_of(new, connection))
+        elif isinstance(old, models.IntegerField):
+            values = Integers(sql, id_format.text)
+        else:
+            raise HiLoError(
+                f"{old} is a {type(old).__name__}: MoveToHiLo moves integers and UUIDs."
+            )
+        return Move(connection, columns, generics, id_format, values, forwards)

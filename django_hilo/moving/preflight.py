@@ -60,11 +60,12 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
         if not is_resumed:
             _check_positive(move)
         highest = highest_number(move.connection, move.key)
-    longest = move.shape.length(max(highest, 1))
+    example = move.id_format.example(max(highest, 1))
+    longest = len(example)
     most = move.key.new.max_length
     if most is not None and longest > most:
         raise HiLoError(
-            f"The id {move.shape.example(highest)!r} has {longest} characters, "
+            f"The id {example!r} has {longest} characters, "
             f"{move.key} takes {most}. Give the field a higher max_length."
         )
     for column in move.generics:
@@ -165,7 +166,7 @@ def _check_positive(move: Move) -> None:
 
 
 def _last_number_of_rows(move: Move) -> int:
-    target = move.shape.target
+    target = move.id_format.target
     rows = move.key.new.model._base_manager.using(move.connection.alias)
     count = int(rows.count())
     return target.source.read_max(target.using) + count if count else 0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django_hilo.moving.expressions import Sql
+from django_hilo.moving.id_format import IdFormat
 from django_hilo.moving.relations import Column, GenericColumn
-from django_hilo.moving.shapes import Shape
 from django_hilo.moving.values import Values
 
 
@@ -21,7 +21,7 @@ class Move(NamedTuple):
     connection: Any
     columns: list[Column]
     generics: list[GenericColumn]
-    shape: Shape
+    id_format: IdFormat
     values: Values
     forwards: bool
 

@@ -1,27 +1,19 @@
-"""How a value becomes an id, and an id a value again: by its number, or by a table."""
+"""How a value becomes an id, and an id a value again: by its number, or by a table.
+
+The methods take and return SQL over the text of a column:
+
+- ``forwards``: the id of a value. ``backwards``: the value of an id, as text.
+- ``is_old``: whether it is a value to convert. ``is_new``: whether it is such an id.
+
+A ``generic`` column contains ``str(key)``.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from django_hilo._allocation.formats import TextFormat
 from django_hilo.moving.expressions import Sql
-
-
-class Values(Protocol):
-    """Expressions over the text of a column; ``generic`` columns hold ``str(key)``."""
-
-    def forwards(self, text: str, generic: bool) -> str:
-        """Return the id of a value."""
-
-    def backwards(self, text: str, generic: bool) -> str:
-        """Return the value of an id, as text."""
-
-    def is_old(self, text: str, generic: bool) -> str:
-        """Return whether it is a value that becomes an id."""
-
-    def is_new(self, text: str, generic: bool) -> str:
-        """Return whether it is an id that becomes a value."""
 
 
 class Integers(NamedTuple):
@@ -34,7 +26,7 @@ class Integers(NamedTuple):
         return self.sql.compose(text, self.format)
 
     def backwards(self, text: str, generic: bool) -> str:
-        return self.sql.digits(text)
+        return self.sql.text(self.sql.number_or_null(text))
 
     def is_old(self, text: str, generic: bool) -> str:
         return self.sql.is_digits(text)
@@ -76,3 +68,6 @@ class Mapped(NamedTuple):
 
     def _is_in(self, known: str, text: str) -> str:
         return f"{text} IN (SELECT {known} FROM {self.sql.name(self.table)})"
+
+
+Values = Integers | Mapped

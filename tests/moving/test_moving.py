@@ -17,7 +17,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.moving import MoveToHiLo
-from django_hilo.moving.shapes import shape_of
+from django_hilo.moving.id_format import id_format_of
 from tests.support.databases import CHOSEN
 from tests.support.moving_stage import (
     APP,
@@ -572,5 +572,5 @@ def test_missing_tables_of_ours_are_told(stage, monkeypatch):
 def test_each_database_has_its_own_tag(stage):
     stage.migrate(owner(BIG(primary_key=True)), move_owner())
     field = stage.model("Owner")._meta.get_field("id")
-    assert shape_of(field, "other").example(7) == "owners/7-B"
-    assert shape_of(field, "default").example(7) == "owners/7-A"
+    assert id_format_of(field, "other").example(7) == "owners/7-B"
+    assert id_format_of(field, "default").example(7) == "owners/7-A"

@@ -1,4 +1,4 @@
-"""References of installed models that no constraint, and no state, tells of."""
+"""References of installed models that the state of the migration does not have."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.moving.relations import Column, is_ours
 
 
-def check_all_are_known(columns: list[Column], connection: Any) -> None:
-    """Raise `HiLoError` for a column that holds the key, and is in no state.
+def check_references(columns: list[Column], connection: Any) -> None:
+    """Raise `HiLoError` for a column that contains the key, and is not in the state.
 
-    Where it has a constraint the catalogue of the database tells of it as well.
+    References with a constraint are in the database's catalogue too.
     """
+    state = columns[0].new.model._meta.apps
     # A state without the app of a model has neither its table nor its columns.
     known = {
         (model._meta.db_table, field.column)
-        for model in columns[0].new.model._meta.apps.get_models(
-            include_auto_created=True
-        )
+        for model in state.get_models(include_auto_created=True)
         for field in model._meta.local_concrete_fields
     }
-    ours = {(column.table, column.column) for column in columns}
+    moved = {(column.table, column.column) for column in columns}
     tables = set(connection.introspection.table_names())
     for model in installed.get_models(include_auto_created=True):
         table = str(model._meta.db_table)
@@ -32,10 +31,12 @@ def check_all_are_known(columns: list[Column], connection: Any) -> None:
         for field in model._meta.local_concrete_fields:
             if field.remote_field is None or (table, field.column) in known:
                 continue
-            target = _end_of(field)
-            if (target.model._meta.db_table, target.column) not in ours:
-                continue
-            if _must_move(connection, table, str(field.column)):
+            target: Any = field
+            while target.remote_field is not None:
+                target = target.target_field
+            if (target.model._meta.db_table, target.column) in moved and _must_move(
+                connection, table, str(field.column)
+            ):
                 raise HiLoError(
                     f"{model._meta.label}.{field.name} refers to {columns[0]}, and "
                     f"the state of this migration does not have it. Add the migration "
@@ -45,11 +46,10 @@ def check_all_are_known(columns: list[Column], connection: Any) -> None:
 
 
 def _must_move(connection: Any, table: str, column: str) -> bool:
-    """Whether a column is there, and not just made, empty, as a text."""
+    """Whether a column exists, and is not just made, empty, as a text."""
     introspection, quote = connection.introspection, connection.ops.quote_name
     with connection.cursor() as cursor:
-        rows = introspection.get_table_description(cursor, table)
-        for row in rows:
+        for row in introspection.get_table_description(cursor, table):
             if row.name == column:
                 kind = introspection.get_field_type(row.type_code, row)
                 cursor.execute(
@@ -58,10 +58,3 @@ def _must_move(connection: Any, table: str, column: str) -> bool:
                 )
                 return kind != "CharField" or cursor.fetchone() is not None
     return False
-
-
-def _end_of(field: Any) -> Any:
-    """Return the field whose values a chain of foreign keys holds."""
-    while field.remote_field is not None:
-        field = field.target_field
-    return field
