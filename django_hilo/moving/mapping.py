@@ -23,16 +23,14 @@ def table_of(key: Any, connection: Any) -> str:
 
 def create(move: Move, collation: str = "") -> Step:
     """Return the step that makes the table, where it is not there yet."""
-    sql, values = move.sql, _values(move)
     length = move.key.new.max_length
-    table = sql.name(values.table)
     statement = (
-        f"CREATE TABLE IF NOT EXISTS {table} ("
+        f"CREATE TABLE IF NOT EXISTS {move.sql.name(_table(move))} ("
         f"old_id varchar(36){collation} NOT NULL PRIMARY KEY, "
         f"old_text varchar(36){collation} NOT NULL UNIQUE, "
         f"new_id varchar({length}){collation} NOT NULL UNIQUE)"
     )
-    return Step("Make the table of UUIDs and ids", values.table, "", (statement,))
+    return Step("Make the table of UUIDs and ids", _table(move), "", (statement,))
 
 
 def fill(move: Move, order_by: tuple[str, ...]) -> Step:
@@ -58,9 +56,9 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
 
 def complete(move: Move) -> Step:
     """Return the step that gives UUIDs to rows that were made since."""
-    sql, values = move.sql, _values(move)
+    sql, table = move.sql, _table(move)
     rows = f"SELECT {sql.name(move.key.column)} FROM {_missing(move)}"
-    insert = f"INSERT INTO {sql.name(values.table)} (old_id, old_text, new_id) VALUES"
+    insert = f"INSERT INTO {sql.name(table)} (old_id, old_text, new_id) VALUES"
 
     def act(editor: Any) -> None:
         while True:
@@ -76,7 +74,7 @@ def complete(move: Move) -> Step:
 
     return Step(
         "Give new UUIDs to the rows that were made since",
-        values.table,
+        table,
         "",
         (f"{insert} (a new uuid4 for each of: {rows})",),
         act,
@@ -85,18 +83,14 @@ def complete(move: Move) -> Step:
 
 def drop(move: Move) -> Step:
     """Return the step that drops the table, on the way back."""
-    table = _values(move).table
-    return Step(
-        "Drop the table of UUIDs and ids",
-        table,
-        "",
-        (f"DROP TABLE {move.sql.name(table)}",),
-    )
+    table = _table(move)
+    drop = f"DROP TABLE {move.sql.name(table)}"
+    return Step("Drop the table of UUIDs and ids", table, "", (drop,))
 
 
-def _values(move: Move) -> Mapped:
+def _table(move: Move) -> str:
     assert isinstance(move.values, Mapped)
-    return move.values
+    return move.values.table
 
 
 def _new_uuid(move: Move, id: str) -> tuple[str, str, str]:
@@ -111,7 +105,7 @@ def _is_native(move: Move) -> bool:
 
 def _missing(move: Move) -> str:
     sql = move.sql
-    mapping, table = sql.name(_values(move).table), sql.name(move.key.table)
+    mapping, table = sql.name(_table(move)), sql.name(move.key.table)
     key = sql.text(f"{table}.{sql.name(move.key.column)}")
     known = " AND ".join(
         f"NOT EXISTS (SELECT 1 FROM {mapping} moved WHERE moved.{column} = {key})"
@@ -140,7 +134,7 @@ def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
     number = f"{'<Max>' if before is None else before} + {number}"
     text = sql.text(key)
     return (
-        f"INSERT INTO {sql.name(_values(move).table)} (old_id, old_text, new_id) "
+        f"INSERT INTO {sql.name(_table(move))} (old_id, old_text, new_id) "
         f"SELECT {text}, {_with_dashes(move, text)}, "
         f"{sql.compose(sql.text(number), move.id_format.text)} FROM {_missing(move)}"
     )

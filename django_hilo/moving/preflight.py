@@ -53,13 +53,20 @@ def is_new(
 def check_way_there(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     if isinstance(move.values, Mapped):
-        highest = _last_number_of_rows(move)
+        target, rows = move.id_format.target, move.key.new.model._base_manager
+        count = int(rows.using(move.connection.alias).count())
+        highest = target.source.read_max(target.using) + count if count else 0
         if not is_resumed:
             _check_no_strays(move)
     else:
-        if not is_resumed:
-            _check_positive(move)
         highest = highest_number(move.connection, move.key)
+        name, table = move.sql.name(move.key.column), move.sql.name(move.key.table)
+        few = f"SELECT {name} FROM {table} WHERE {name} < 1"
+        if not is_resumed and (odd := _examples(move, few)):
+            raise HiLoError(
+                f"{move.key} has {odd}: the number of an id is at least 1. Give these "
+                f"rows other keys first."
+            )
     example = move.id_format.example(max(highest, 1))
     longest = len(example)
     most = move.key.new.max_length
@@ -98,44 +105,42 @@ def check_way_back(move: Move) -> None:
             f"SELECT MIN(id), MAX(id), number FROM "
             f"(SELECT {column} AS id, {number} AS number FROM {table}) numbered "
             f"GROUP BY number HAVING COUNT(*) > 1 OR number IS NULL OR number > {most} "
-            f"ORDER BY number LIMIT {_SHOWN}"
+            f"ORDER BY number LIMIT 1"
         )
-        found = cursor.fetchall()
-    for least, greatest, its_number in found:
-        if its_number is None:
-            raise HiLoError(
-                f"{key} cannot go back to numbers: {shown(least)} has none. Give such "
-                f"rows ids with numbers, or delete them."
-            )
-        if least != greatest:
-            raise HiLoError(
-                f"{key} cannot go back to numbers: {_pairs(found)} have the same. Give "
-                f"one of each pair another id."
-            )
+        wrong = cursor.fetchone()
+    if wrong is None:
+        _check_no_confusion(move, number)
+        return
+    least, greatest, its_number = wrong
+    if its_number is None:
         raise HiLoError(
-            f"{key} cannot go back to {type(key.old).__name__}: the number of "
-            f"{shown(least)} is over {most}."
+            f"{key} cannot go back to numbers: {shown(least)} has none. Give such rows "
+            f"ids with numbers, or delete them."
         )
-    _check_no_confusion(move, number)
+    if least != greatest:
+        raise HiLoError(
+            f"{key} cannot go back to numbers: {shown(least)} and {shown(greatest)} "
+            f"have the same. Give one of them another id."
+        )
+    raise HiLoError(
+        f"{key} cannot go back to {type(key.old).__name__}: the number of "
+        f"{shown(least)} is over {most}."
+    )
 
 
 def _check_no_confusion(move: Move, number: str) -> None:
-    """Refuse texts of no row whose number is that of one, where no constraint is."""
-    sql, key = move.sql, move.key
-    own, table = sql.name(key.column), sql.name(key.table)
-    numbers = sql.name("numbered")
-    for column in move.columns[1:]:
-        if column.new.db_constraint:
-            continue
-        name = sql.name(column.column)
-        theirs = sql.number_or_null(f"referring.{name}")
-        odd = _examples(
+    """Refuse texts of no row whose number is that of a row, or that have none."""
+    sql = move.sql
+    rows = f"SELECT {number} AS number FROM {sql.name(move.key.table)}"
+    for column in _without_constraint(move):
+        text = f"referring.{sql.name(column.column)}"
+        theirs = sql.number_or_null(text)
+        odd = _strays(
             move,
-            f"SELECT referring.{name} FROM {sql.name(column.table)} referring "
-            f"WHERE NOT ({sql.is_digits(f'referring.{name}')}) AND NOT EXISTS "
-            f"(SELECT 1 FROM {table} t WHERE t.{own} = referring.{name}) AND "
-            f"({theirs} IS NULL OR {theirs} IN "
-            f"(SELECT number FROM (SELECT {number} AS number FROM {table}) {numbers}))",
+            column,
+            text,
+            f"NOT ({sql.is_digits(text)}) AND ({theirs} IS NULL OR {theirs} IN "
+            f"(SELECT number FROM ({rows}) {sql.name('numbered')}))",
         )
         if odd:
             raise HiLoError(
@@ -144,54 +149,31 @@ def _check_no_confusion(move: Move, number: str) -> None:
             )
 
 
-def _pairs(found: list[tuple[Any, Any, Any]]) -> str:
-    return ", ".join(
-        f"{shown(least)} and {shown(greatest)}"
-        for least, greatest, _ in found
-        if least != greatest
-    )
-
-
-def _check_positive(move: Move) -> None:
-    sql, key = move.sql, move.key
-    column = sql.name(key.column)
-    odd = _examples(
-        move, f"SELECT {column} FROM {sql.name(key.table)} WHERE {column} < 1"
-    )
-    if odd:
-        raise HiLoError(
-            f"{key} has {odd}: the number of an id is at least 1. Give these rows "
-            f"other keys first."
-        )
-
-
-def _last_number_of_rows(move: Move) -> int:
-    target = move.id_format.target
-    rows = move.key.new.model._base_manager.using(move.connection.alias)
-    count = int(rows.count())
-    return target.source.read_max(target.using) + count if count else 0
-
-
 def _check_no_strays(move: Move) -> None:
     """Refuse references to no row: the table of UUIDs and ids has none for them."""
-    sql, key = move.sql, move.key
-    own, table = sql.name(key.column), sql.name(key.table)
-    for column in move.columns[1:]:
-        if column.new.db_constraint:
-            continue
-        name = sql.name(column.column)
-        odd = _examples(
-            move,
-            f"SELECT {sql.text(f'referring.{name}')} "
-            f"FROM {sql.name(column.table)} referring "
-            f"WHERE referring.{name} IS NOT NULL AND NOT EXISTS "
-            f"(SELECT 1 FROM {table} t WHERE t.{own} = referring.{name})",
-        )
+    for column in _without_constraint(move):
+        name = f"referring.{move.sql.name(column.column)}"
+        odd = _strays(move, column, move.sql.text(name), f"{name} IS NOT NULL")
         if odd:
             raise HiLoError(
                 f"{column} refers to {odd}, which is no row of "
-                f"{key.new.model._meta.label}. Correct these references first."
+                f"{move.key.new.model._meta.label}. Correct these references first."
             )
+
+
+def _without_constraint(move: Move) -> list[Column]:
+    return [each for each in move.columns[1:] if not each.new.db_constraint]
+
+
+def _strays(move: Move, column: Column, shown: str, condition: str) -> str:
+    """Return examples of references to no row that meet a condition."""
+    sql, key = move.sql, move.key
+    return _examples(
+        move,
+        f"SELECT {shown} FROM {sql.name(column.table)} referring WHERE {condition} "
+        f"AND NOT EXISTS (SELECT 1 FROM {sql.name(key.table)} t "
+        f"WHERE t.{sql.name(key.column)} = referring.{sql.name(column.column)})",
+    )
 
 
 def _examples(move: Move, query: str) -> str:

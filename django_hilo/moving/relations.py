@@ -132,35 +132,32 @@ def generic_columns(
 
 
 def _as_of_now(state: Any, model: Any, type_name: str) -> list[Any]:
-    """Return the state's models for an installed one, else the installed one.
+    """Return the models of the state whose table may be that of an installed model.
 
-    It may have another table yet, or, before a later migration renames it, another
-    name: that of models which are not installed, and which have the same columns.
+    A later migration may change the name of its table, or its own name. The old name is
+    that of a model which is not installed, and which has the same columns. An app that
+    the migration does not depend on is not in the state: then it is as installed.
     """
-    label = model._meta.label_lower
     models_by_label = {each._meta.label_lower: each for each in state.get_models()}
-    if label in models_by_label:
-        named = models_by_label[label]
+    named = models_by_label.pop(model._meta.label_lower, None)
+    if named is not None:
         has_type = any(each.name == type_name for each in named._meta.get_fields())
-        # Without it: the state of an app that the migration does not depend on.
         return [named if has_type else model]
-    installed_labels = {each._meta.label_lower for each in installed.get_models()}
-    renamed = [
-        each
-        for each_label, each in models_by_label.items()
-        if each_label not in installed_labels
-        and each._meta.managed
-        and _refers_to_types(each, type_name)
+    for each in installed.get_models():
+        models_by_label.pop(each._meta.label_lower, None)
+    return [
+        model,
+        *(each for each in models_by_label.values() if _has_type(each, type_name)),
     ]
-    return [model, *renamed]
 
 
-def _refers_to_types(model: Any, name: str) -> bool:
-    try:
-        type = model._meta.get_field(name).related_model
-    except FieldDoesNotExist:
-        return False
-    return bool(type and type._meta.label_lower == "contenttypes.contenttype")
+def _has_type(model: Any, name: str) -> bool:
+    """Whether a field of a model is a foreign key to ContentType."""
+    for field in model._meta.concrete_fields:
+        if field.name == name and field.related_model is not None:
+            label = field.related_model._meta.label_lower
+            return bool(label == "contenttypes.contenttype" and model._meta.managed)
+    return False
 
 
 def _names_in(table: str, tables: set[str], connection: Any) -> set[str]:

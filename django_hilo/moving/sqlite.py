@@ -17,44 +17,25 @@ _LOCK = "the file: all other writers wait until the commit"
 def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     """Return the steps in either direction."""
     check_sqlite_keys(move)
-    if move.forwards:
-        return [*_prepare(move, order_by), *_there(move), _check(move)]
-    return [*_back(move), _check(move)]
-
-
-def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
-    if isinstance(move.values, Mapped):
-        return [mapping.create(move), mapping.fill(move, order_by)]
-    return [counters.raise_counter(move)]
-
-
-def _there(move: Move) -> list[Step]:
-    found = []
-    for table, columns in by_table(move.columns).items():
-        found.append(_remake(move, table, columns[0].new.model))
-        names = [column.column for column in columns]
-        found.append(
-            Step("Convert the values", table, _LOCK, (update(move, table, names),))
-        )
-    return found + generic_steps(move, _LOCK)
-
-
-def _back(move: Move) -> list[Step]:
-    found = []
-    if isinstance(move.values, Mapped):
+    mapped = isinstance(move.values, Mapped)
+    found: list[Step] = []
+    if mapped and move.forwards:
+        found += [mapping.create(move), mapping.fill(move, order_by)]
+    elif mapped:
         found.append(mapping.complete(move))
+    elif move.forwards:
+        found.append(counters.raise_counter(move))
     for table, columns in by_table(move.columns).items():
-        names = [column.column for column in columns]
-        found.append(
-            Step("Convert the values", table, _LOCK, (update(move, table, names),))
-        )
-        found.append(_remake(move, table, columns[0].old.model))
+        statement = update(move, table, [column.column for column in columns])
+        convert = Step("Convert the values", table, _LOCK, (statement,))
+        remake = _remake(move, table, move.aim(columns[0]).model)
+        found += [remake, convert] if move.forwards else [convert, remake]
     found += generic_steps(move, _LOCK)
-    if isinstance(move.values, Mapped):
+    if not move.forwards and mapped:
         found.append(mapping.drop(move))
-    if counters.has_default(move):
+    if not move.forwards and counters.has_default(move):
         found.append(_go_on(move))
-    return found
+    return [*found, _check(move)]
 
 
 def _go_on(move: Move) -> Step:

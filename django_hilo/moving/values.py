@@ -26,7 +26,7 @@ class Integers(NamedTuple):
         return self.sql.compose(text, self.format)
 
     def backwards(self, text: str, generic: bool) -> str:
-        return self.sql.text(self.sql.number_or_null(text))
+        return self.sql.digits(text)
 
     def is_old(self, text: str, generic: bool) -> str:
         return self.sql.is_digits(text)
