@@ -103,6 +103,8 @@ def test_the_key_may_be_any_integer(stage, key):
     stage.undo()
     assert ids(stage) == [1, 7, highest]
     assert contents(stage) == before
+    stage.migrate(move_owner())
+    assert stage.model("Owner").objects.create().pk == f"owners/{highest + 2}-A"
 
 
 def test_an_empty_table_needs_no_counter(stage):

@@ -68,11 +68,8 @@ def test_there_and_back(tmp_path, key):
         assert len(set(made)) == 40
 
         _, before = relations(project)
-        project.manage("sqlmigrate", "shop", "0002", "--backwards")
         project.manage("migrate", "shop", "0001")
         project.write("shop/models.py", models(key))
-        (project.folder / "shop/migrations/0002_hilo.py").unlink()
-        assert "No changes" in project.manage("makemigrations", "--check")
         back, after = relations(project)
         assert after == before
         assert {name: back[name] for name in old_keys} == old_keys
@@ -80,11 +77,6 @@ def test_there_and_back(tmp_path, key):
             assert back["new0"] == str(highest + 1)
             again = project.run(CREATE.replace("new", "again")).split()
             assert int(again[0]) > highest + 40
-
-        _, before = relations(project)
-        move(project, order_by)
-        project.manage("migrate")
-        assert relations(project)[1] == before
 
 
 SHOP = """

@@ -26,6 +26,7 @@ from django_hilo.sources import (
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
+    drawn,
     execute,
     needs_sequences,
     needs_server,
@@ -40,11 +41,6 @@ SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
 MULTIPLE = hibernate.MultipleHiLo(9, "orders")
 HILO = hibernate.HiLo(9)
 INT4 = 2**31 - 1
-
-
-def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
-    ranges = [each.range for each in source.reserve("default", size, **given)]
-    return [id for each in ranges for id in range(each.low, each.high + 1)]
 
 
 def told(source: ForeignCounter) -> tuple[str, bool]:
@@ -211,7 +207,12 @@ class TestEnds:
     def test_a_sequence(self, make):
         make("CREATE SEQUENCE orders_seq INCREMENT BY 10 MAXVALUE 100")
         source = hibernate.PooledLo(10, sequence="orders_seq")
-        assert drawn(source, 100) == [*range(1, 101)]
+        assert drawn(source, 90) == [*range(1, 91)]
+        assert told(source) == (
+            "the sequence orders_seq is 91; its type ends at 100.",
+            False,
+        )
+        assert drawn(source, 10) == [*range(91, 101)]
         with pytest.raises(CounterExhausted, match="highest value.*[Ww]iden it"):
             drawn(source, 1)
         assert told(source)[1]

@@ -18,7 +18,6 @@ from django_hilo.exceptions import (
     SourceMismatch,
 )
 from django_hilo.sources import (
-    ForeignCounter,
     database,
     efcore,
     hibernate,
@@ -28,6 +27,7 @@ from django_hilo.sources.storages.postgresql import PostgreSQL
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
+    drawn,
     execute,
     needs_postgresql,
     needs_sequences,
@@ -39,11 +39,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
 
 SEQUENCE = database.Sequence("orders_seq")
-
-
-def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
-    ranges = [each.range for each in source.reserve("default", size, **given)]
-    return [id for each in ranges for id in range(each.low, each.high + 1)]
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from django_hilo.sources.storages import catalog
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
+    drawn,
     execute,
     needs_postgresql,
     needs_sequences,
@@ -31,11 +32,6 @@ from tests.support.foreign import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
-
-
-def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
-    ranges = [each.range for each in source.reserve("default", size, **given)]
-    return [id for each in ranges for id in range(each.low, each.high + 1)]
 
 
 def counter(column: str = "v", **given: Any) -> ForeignCounter:

@@ -43,6 +43,7 @@ from tests.apps.records.models import Order
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
+    drawn,
     execute,
     needs_postgresql,
     needs_sequences,
@@ -56,11 +57,6 @@ make = foreign.make
 SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
 HILO = hibernate.HiLo(9)
 LAST_USED = hibernate.PooledLo(50, **SEGMENT)
-
-
-def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
-    ranges = [each.range for each in source.reserve("default", size, **given)]
-    return [id for each in ranges for id in range(each.low, each.high + 1)]
 
 
 def stored_hi() -> int:
@@ -184,14 +180,6 @@ class TestLending:
         answer = client.post(address, {"size": 10}, format="json")
         assert answer.status_code == 409
         assert "next-id" in answer.json()["detail"]
-        assert stored_hi() == 1
-
-    def test_over_rest_nothing_can_be_returned(self, client):
-        address = "/hilo/collections/orders/ranges/return/"
-        body = {"high": 49, "last": 10, "ticket": "x"}
-        answer = client.post(address, body, format="json")
-        assert answer.status_code == 409
-        assert answer.json()["returned"] is False
         assert stored_hi() == 1
 
     def test_over_rest_single_ids_are_given(self, client):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
+from django_hilo.sources import ForeignCounter
 from tests.support.databases import CHOSEN
 
 # Types that all three databases know.
@@ -93,3 +94,9 @@ def next_value(sequence: str) -> int:
     else:
         [(value,)] = execute(f"SELECT NEXTVAL({sequence})")
     return int(value)
+
+
+def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
+    """Return the ids of one reservation."""
+    ranges = [each.range for each in source.reserve("default", size, **given)]
+    return [id for each in ranges for id in range(each.low, each.high + 1)]
