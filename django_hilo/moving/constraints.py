@@ -1,4 +1,4 @@
-"""The foreign keys of a database over the key, as its catalogue has them."""
+"""The foreign keys that refer to the key, by the catalogue of the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ForeignKey(NamedTuple):
 
 
 def postgres_keys(move: Move) -> list[ForeignKey]:
-    """Return the constraints; raises `HiLoError` for those of tables unknown to us."""
+    """Return the constraints; raises `HiLoError` for those that no model has."""
     found = {}
     ours = {
         (_oid(move, column.table), column.column): column for column in move.columns
@@ -96,7 +96,7 @@ def mariadb_keys(move: Move) -> list[ForeignKey]:
 
 
 def check_sqlite_keys(move: Move) -> None:
-    """Raise `HiLoError` where a table that is unknown to us refers to the key."""
+    """Raise `HiLoError` if a table that no model has refers to the key."""
     ours: dict[tuple[Any, str], Column] = {
         (column.table.strip('"'), column.column): column for column in move.columns
     }

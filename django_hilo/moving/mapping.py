@@ -22,7 +22,7 @@ def table_of(key: Any, connection: Any) -> str:
 
 
 def create(move: Move, collation: str = "") -> Step:
-    """Return the step that makes the table, where it is not there yet."""
+    """Return the step that makes the table if it does not exist."""
     length = move.key.new.max_length
     statement = (
         f"CREATE TABLE IF NOT EXISTS {move.sql.name(_table(move))} ("

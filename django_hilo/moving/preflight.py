@@ -1,4 +1,4 @@
-"""What must hold before anything is changed; each refusal says what to do."""
+"""Checks before anything is changed; each error says what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 def check_tables(field: Any, using: str) -> None:
-    """Raise `HiLoError` where the counters' tables are not there yet."""
+    """Raise `HiLoError` if the tables of the counters do not exist yet."""
     target = resolve(field, using)
     if not isinstance(target.source, OwnCounter):
         return
@@ -88,7 +88,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
 
 
 def check_way_back(move: Move) -> None:
-    """Raise `HiLoError` where two ids have one number, or a text has none."""
+    """Raise `HiLoError` if two ids have one number, or a text has none."""
     if isinstance(move.values, Mapped):
         _check_no_strays(move)
         return

@@ -1,4 +1,4 @@
-"""Which columns hold a key: its own, foreign keys of any depth, and generic ones.
+"""The columns that contain a key: its own, foreign keys of any depth, generic ones.
 
 Foreign keys come from the state of the migration. Generic ones are in no state: they
 come from the installed apps, and from what the operation names.
@@ -18,7 +18,7 @@ from django_hilo.exceptions import HiLoError
 # {"app.Model": (foreign key to ContentType, column with the object's id)}
 Generic = Mapping[str, tuple[str, str]]
 
-# What no GenericForeignKey tells of.
+# Columns that no GenericForeignKey declares.
 _KNOWN: Generic = {"admin.LogEntry": ("content_type", "object_id")}
 
 
@@ -161,7 +161,7 @@ def _has_type(model: Any, name: str) -> bool:
 
 
 def _names_in(table: str, tables: set[str], connection: Any) -> set[str]:
-    """Return the names of a table's columns; none where it is not there."""
+    """Return the names of a table's columns; none if it does not exist."""
     quoted = connection.ops.quote_name(table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":  # in whichever schema
@@ -231,7 +231,7 @@ def _type_ids(columns: list[Column], tables: set[str], using: str) -> tuple[int,
 
 
 def _room(field: Any) -> int | None:
-    """Return how many characters a field takes: 0 where it holds no text."""
+    """Return how many characters a field takes: 0 if it is no text field."""
     if isinstance(field, models.TextField):
         return None
     if isinstance(field, models.CharField):

@@ -1,4 +1,4 @@
-"""A move as a list of steps: what a dry run prints is what a migration runs."""
+"""A move is a list of steps, which a plan prints and a migration runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from django_hilo.moving.values import Values
 
 
 class Move(NamedTuple):
-    """All that is to be moved, on one database, in one direction.
+    """A move of a key, and of all that refers to it, on one database.
 
-    ``columns`` starts with the key; their ``old`` fields are integers or UUIDs, their
-    ``new`` ones texts, in both directions.
+    ``columns`` starts with the key. In both directions their ``old`` fields are
+    integers or UUIDs, and their ``new`` fields texts.
     """
 
     connection: Any
@@ -34,7 +34,7 @@ class Move(NamedTuple):
         return Sql(self.connection)
 
     def aim(self, column: Column) -> Any:
-        """Return the field that a column is to be of."""
+        """Return the field that a column has after the move."""
         return column.new if self.forwards else column.old
 
     def converted(self, text: str, *, generic: bool = False) -> str:
@@ -44,16 +44,16 @@ class Move(NamedTuple):
         return self.values.backwards(text, generic)
 
     def is_pending(self, text: str, *, generic: bool = False) -> str:
-        """Return SQL that tells whether a text is still to be converted."""
+        """Return the SQL condition that a text is not converted yet."""
         if self.forwards:
             return self.values.is_old(text, generic)
         return self.values.is_new(text, generic)
 
 
 class Step(NamedTuple):
-    """One step: what it does to a table, the lock it takes there, and how it runs.
+    """One step of a move: a title, the table, its lock there, and how it runs.
 
-    ``sql`` is what it executes, or a description of what Django executes for it.
+    ``sql`` contains the statements, or describes those of ``act``.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""Where ranges come from: our own counter, or one that another system owns."""
+"""The interface of counters: our own, and those that other systems own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django_hilo.identifiers import MAX_NUMBER
 
 
 class Fault(NamedTuple):
-    """What is wrong with a counter of another system, and what to do.
+    """A fault of a counter of another system, and its remedy.
 
-    ``is_certain`` is False for what may still come, such as a table that a migration
-    has yet to make.
+    ``is_certain`` is False if a later migration may remove the fault, such as a table
+    that is missing.
     """
 
     message: str
@@ -28,22 +28,22 @@ class Fault(NamedTuple):
 
 
 class Source(ABC):
-    """What a process draws ranges from; ``using`` is always the alias of a database."""
+    """A counter that a process draws ranges from; ``using`` is a database alias."""
 
     @property
     def max_number(self) -> int:
-        """The highest number that it may give."""
+        """The highest number that the counter may give."""
         return MAX_NUMBER
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the counter in messages."""
         return self.key[0]
 
     @property
     @abstractmethod
     def key(self) -> tuple[str, str]:
-        """What tells its numbers from those of others in the pool of a process."""
+        """The key of its ranges in the pool of a process; no other counter has it."""
 
     def in_callers_transaction(self, using: str) -> bool:
         """Whether a range reserved now would belong to the caller's transaction."""
@@ -55,45 +55,45 @@ class Source(ABC):
     ) -> list[Reservation]:
         """Reserve ``size`` numbers or more, all over ``above``, and commit.
 
-        They may come in several ranges, in rising order. Near the end of the numbers
-        there may be fewer than ``size``, but not than ``needed``. Raises as
+        Returns one range or several, in rising order. Near the end of the numbers they
+        may be fewer than ``size``, but not fewer than ``needed``. Raises the errors of
         `django_hilo.counters.reservation.reserve`.
         """
 
     def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:
-        """Return ranges as receivers of `range_reserved` are to know them."""
+        """Return the ranges for receivers of `range_reserved`, with the collection."""
         return reserved
 
     @abstractmethod
     def read_max(self, using: str) -> int:
-        """Return the highest number that anybody may hold; takes no lock."""
+        """Return the highest number that any process may have; takes no lock."""
 
     def row_floor(self, using: str) -> int:
-        """Return what rows set as a floor that the counter may not know of, or 0.
+        """Return the highest number of the rows if the counter may not know it, or 0.
 
         The first range of a process starts over it.
         """
         return 0
 
     def above_rows(self, using: str) -> int:
-        """Return what a reservation must be told to start over of `row_floor`.
+        """Return the `row_floor` that a reservation needs.
 
-        0 where it looks at the rows by itself, under the lock: what was read before may
-        have gone back since.
+        0 if the reservation reads the rows itself, under its lock: an earlier value may
+        be out of date.
         """
         return self.row_floor(using)
 
     @abstractmethod
     def raise_floor(self, using: str, number: int) -> None:
-        """Keep all coming ranges over a number; the counter never falls."""
+        """Raise the counter so that all later ranges are over ``number``."""
 
     def faults(self, using: str) -> list[Fault]:
-        """Return what the database's catalog says against the source; reads only."""
+        """Compare the source with the catalog of the database; reads only."""
         return []
 
     def give_back(self, using: str, reservation: Reservation, last: int) -> bool:
-        """Give back the numbers over ``last`` of a range; False where they are lost.
+        """Return the numbers over ``last`` of a range; False if they are lost.
 
-        Other systems know of no returns.
+        Counters of other systems take nothing back.
         """
         return False

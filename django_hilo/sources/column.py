@@ -1,4 +1,4 @@
-"""Where the numbers of an integer key come from, when no source is named for it."""
+"""The counters of integer keys that name no source."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SINGLES = 1024
 
 
 class ColumnCounter(OwnCounter):
-    """Our own counter, started over the rows that exist; no tag, for all nodes.
+    """Our own counter for an integer key: over the rows, and without a node tag.
 
-    On SQLite the default of the column goes on over each range, so that rows which
-    others insert by it do not collide. Elsewhere they must not insert by it.
+    On SQLite the column's default is raised along with each range, so rows that get
+    their key from it do not collide. On other databases no row may use the default.
     """
 
     def __init__(self, collection: str, column: KeyColumn, rows_on: str) -> None:
@@ -56,12 +56,12 @@ class ColumnCounter(OwnCounter):
 
 
 class ColumnSequence(Source):
-    """PostgreSQL: the column's own sequence, many numbers in one statement.
+    """The sequence of an integer key on PostgreSQL; one statement draws many numbers.
 
-    Rows that others insert by the column's default draw from it too. A sequence that
-    lies under the rows is moved over them by the first draw of a process.
-    ``is_historical`` is True for a model of a migration, whose table may not be
-    committed yet: its numbers are drawn in the migration's own transaction.
+    The column's default draws from it too. The first draw of a process raises a
+    sequence that is lower than the rows. ``is_historical`` is True for a model of a
+    migration, whose table may not be committed yet: then numbers are drawn in the
+    transaction of the migration.
     """
 
     def __init__(self, column: KeyColumn, is_historical: bool) -> None:
@@ -195,7 +195,7 @@ class ColumnSequence(Source):
 def source_of(
     collection: str, column: KeyColumn, is_historical: bool, rows_on: str, home: str
 ) -> tuple[str, Source]:
-    """Return where the numbers of rows on a database come from, and the alias to ask.
+    """Return the alias and the source for an integer key of rows on a database.
 
     ``home`` holds the counters of that database. SQLite's stay with the rows, as
     PostgreSQL's do: else they could not raise the column's default along.

@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 
 @deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
 class ForeignCounter(Value, Source):
-    """A counter that another system owns: where it is stored, and by which rule.
+    """A counter that another system owns: a storage, and the rule of its number.
 
-    The presets of `django_hilo.sources` are such counters; for a system without one,
-    name a storage and a rule. It follows the contract of each of them: a transaction of
-    its own, the row locked and compared, nothing lowered.
+    The presets of `django_hilo.sources` are such counters. Use this class for a system
+    without a preset. A reservation is a transaction of its own, locks and compares the
+    row, and never lowers it.
     """
 
     def __init__(self, storage: Storage, rule: Rule) -> None:
@@ -103,7 +103,7 @@ class ForeignCounter(Value, Source):
         except TableMissing as error:
             raise SourceMismatch(str(error)) from error
         except Error as error:
-            # Whatever retrying does not mend, such as a wrong name or a lack of rights.
+            # A second try would fail too: a wrong name, or a lack of rights.
             faults = "; ".join(map(str, self._known_faults(using, error)))
             raise SourceMismatch(
                 f"{self.storage.name} on {using!r}: {str(error).strip()} {faults}"
@@ -118,4 +118,4 @@ class ForeignCounter(Value, Source):
         try:
             return self.faults(using)
         except Error:
-            return []  # what failed is told as it is
+            return []

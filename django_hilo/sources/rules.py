@@ -18,7 +18,7 @@ from django_hilo.identifiers import MAX_NUMBER
 
 
 class Value:
-    """Compares and shows itself by what it was made of; never changes."""
+    """An object that is equal to others with the same attributes, and never changes."""
 
     def _parts(self) -> dict[str, Any]:
         return {
@@ -59,7 +59,7 @@ class Rule(Value, ABC):
 
     @property
     def reading(self) -> str:
-        """What two rules for one stored number must have in common."""
+        """The text that all rules for one stored number must have in common."""
         parts = [f"{k}={v}" for k, v in self._parts().items() if k != "max_number"]
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -68,7 +68,7 @@ class Rule(Value, ABC):
         """Return the lowest id of the block of a stored number, by formula alone."""
 
     def ids_of(self, stored: int) -> Range | None:
-        """Return the ids of one block; None where it has none over 0."""
+        """Return the ids of one block; None if it has none over 0."""
         low = self.low_of(stored)
         high = low + self.block - 1
         return Range(max(low, 1), high) if high >= 1 else None

@@ -41,7 +41,7 @@ class Storage(Value, ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the storage in messages."""
 
     @abstractmethod
     def draw(
@@ -51,7 +51,7 @@ class Storage(Value, ABC):
 
     @abstractmethod
     def read(self, db: str) -> int | None:
-        """Return the stored number, None where there is none yet; takes no lock.
+        """Return the stored number, None if there is none yet; takes no lock.
 
         Of a sequence, what the next ``nextval`` gives, or one that is higher.
         """
@@ -66,7 +66,7 @@ class Storage(Value, ABC):
 
 
 def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
-    """Return a fault where nine tenths of the numbers, or of the ids, are used.
+    """Return a fault if nine tenths of the numbers, or of the ids, are used.
 
     ``limit`` is the highest number that the place of ``stored`` takes.
     """

@@ -1,4 +1,4 @@
-"""What the catalogs of the databases tell about tables and their columns."""
+"""Names of tables and columns, and the catalogs of the databases about them."""
 
 from __future__ import annotations
 

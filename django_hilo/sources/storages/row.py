@@ -30,15 +30,17 @@ Result = TypeVar("Result")
 
 @deconstructible(path="django_hilo.sources.storages.Row")
 class Row(Storage):
-    """A column of one row: read FOR UPDATE, written where it is still what was read.
+    """A column of one row: read FOR UPDATE, and written if it has not changed.
 
     The lock is for partners that lock (Hibernate, Doctrine, Leaf), the comparison for
-    those that do not (Marten, Polecat, TinyID). ``key`` names the row by its columns;
-    ``where`` does so in SQL, as NHibernate has it; with neither, the table has one row.
-    ``start`` is the number of a row that is made when it is missing; None: it must be
-    there. ``fixed`` columns must have these values, and a new row gets them. ``also``
-    is SQL that each update sets besides, such as ``version = version + 1``.
-    Names of tables may have a schema: ``billing.hibernate_sequences``.
+    partners that do not (Marten, Polecat, TinyID).
+
+    - ``table``, ``column``: the table, if need be with its schema, and the column.
+    - ``key`` or ``where``: the row, by its columns or in SQL; without them the table
+      has one row.
+    - ``start``: the number of a new row; None if a missing row is an error.
+    - ``fixed``: columns that must have these values; a new row gets them.
+    - ``also``: SQL that each update sets too, such as ``version = version + 1``.
     """
 
     def __init__(
