@@ -205,14 +205,11 @@ class TestEnds:
 
     @needs_sequences
     def test_a_sequence(self, make):
-        make("CREATE SEQUENCE orders_seq INCREMENT BY 10 MAXVALUE 100")
+        make("CREATE SEQUENCE orders_seq INCREMENT BY 10 START WITH 921 MAXVALUE 950")
         source = hibernate.PooledLo(10, sequence="orders_seq")
-        assert drawn(source, 90) == [*range(1, 91)]
-        assert told(source) == (
-            "the sequence orders_seq is 91; its type ends at 100.",
-            False,
-        )
-        assert drawn(source, 10) == [*range(91, 101)]
+        message = "the sequence orders_seq is 921; its type ends at 950."
+        assert told(source) == (message, False)
+        assert drawn(source, 30) == [*range(921, 951)]
         with pytest.raises(CounterExhausted, match="highest value.*[Ww]iden it"):
             drawn(source, 1)
         assert told(source)[1]
