@@ -84,27 +84,17 @@ def update(move: Move, table: str, names: list[str]) -> str:
     return f"UPDATE {sql.name(table)} SET {values} WHERE {' OR '.join(pending)}"
 
 
-def update_generic(move: Move, column: GenericColumn) -> str:
-    """Return one UPDATE that converts the keys of the moved models among others."""
-    sql = move.sql
-    table, name = sql.name(column.table), sql.name(column.column)
-    text, types = f"{table}.{name}", ", ".join(map(str, column.type_ids))
-    return (
-        f"UPDATE {table} SET {name} = "
-        f"{move.converted(text, generic=True)} "
-        f"WHERE {sql.name(column.type_column)} IN ({types}) "
-        f"AND {move.is_pending(text, generic=True)}"
-    )
-
-
 def generic_steps(move: Move, lock: str) -> list[Step]:
     """Return the steps for generic foreign keys and the admin's log."""
-    return [
-        Step(
-            "Convert the generic foreign keys",
-            column.table,
-            lock,
-            (update_generic(move, column),),
+    found = []
+    for column in move.generics:
+        table, name = move.sql.name(column.table), move.sql.name(column.column)
+        text, types = f"{table}.{name}", ", ".join(map(str, column.type_ids))
+        statement = (
+            f"UPDATE {table} SET {name} = {move.converted(text, generic=True)} "
+            f"WHERE {move.sql.name(column.type_column)} IN ({types}) "
+            f"AND {move.is_pending(text, generic=True)}"
         )
-        for column in move.generics
-    ]
+        what = "Convert the generic foreign keys"
+        found.append(Step(what, column.table, lock, (statement,)))
+    return found

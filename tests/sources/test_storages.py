@@ -81,14 +81,14 @@ class TestColumnsThatCut:
             "CREATE TABLE counters (V bigint) ENGINE=MyISAM",
             "INSERT INTO counters VALUES (1)",
         )
-        write = Row._execute
+        write = Row._update
 
         def followed(*args: Any) -> int:
             changed = write(*args)
             execute("UPDATE counters SET V = V + 7")
             return changed
 
-        monkeypatch.setattr(Row, "_execute", followed)
+        monkeypatch.setattr(Row, "_update", followed)
         assert drawn(counter(), 1) == [2]
         assert drawn(counter(), 1) == [10]
 
