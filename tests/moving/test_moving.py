@@ -59,6 +59,16 @@ def contents(stage):
     )
 
 
+def log_of(key):
+    """Return an entry of the admin's log for an owner."""
+    return LogEntry.objects.create(
+        user=User.objects.create(username="someone"),
+        content_type=ContentType.objects.create(app_label=APP, model="owner"),
+        object_id=str(key),
+        action_flag=ADDITION,
+    )
+
+
 def ids(stage):
     return sorted(stage.model("Owner").objects.values_list("id", flat=True))
 
@@ -253,13 +263,7 @@ def test_uuids_in_columns_of_before_there_was_the_type(stage):
     stage.migrate(owner(Char32UUIDField(primary_key=True)), item())
     key = uuid.uuid4()
     fill(stage, key)
-    type = ContentType.objects.create(app_label=APP, model="owner")
-    entry = LogEntry.objects.create(
-        user=User.objects.create(username="someone"),
-        content_type=type,
-        object_id=str(key),
-        action_flag=ADDITION,
-    )
+    entry = log_of(key)
     stage.migrate(move_owner())
     entry.refresh_from_db()
     assert [entry.object_id] == ids(stage)
@@ -277,12 +281,7 @@ def test_a_crash_after_the_way_back_of_uuids(stage):
     stage.migrate(owner(models.UUIDField(primary_key=True)), item())
     key = uuid.uuid4()
     fill(stage, key)
-    entry = LogEntry.objects.create(
-        user=User.objects.create(username="someone"),
-        content_type=ContentType.objects.create(app_label=APP, model="owner"),
-        object_id=str(key),
-        action_flag=ADDITION,
-    )
+    entry = log_of(key)
     stage.migrate(move_owner())
     with connection.schema_editor() as editor:
         stage.done[-1].unapply(stage.states[-2].clone(), editor)
@@ -295,23 +294,18 @@ def test_a_crash_after_the_way_back_of_uuids(stage):
 def test_the_log_of_the_admin_follows(stage):
     stage.migrate(owner(BIG(primary_key=True)), item())
     fill(stage, 5)
-    type = ContentType.objects.create(app_label=APP, model="owner")
-    user = User.objects.create(username="someone")
-
-    def log(content_type, object_id):
-        return LogEntry.objects.create(
-            user=user,
-            content_type=content_type,
-            object_id=object_id,
-            action_flag=ADDITION,
-        ).pk
-
-    mine, gone, odd = log(type, "5"), log(type, "99"), log(type, "no key")
-    other = log(ContentType.objects.get_for_model(User), "5")
+    entry = log_of(5)
+    type = ContentType.objects.get_for_model(User)
+    for number, change in enumerate(
+        [{"object_id": "99"}, {"object_id": "no key"}, {"content_type": type}], 1
+    ):
+        values = {"content_type": entry.content_type, "object_id": "5", **change}
+        LogEntry.objects.create(
+            pk=entry.pk + number, user=entry.user, action_flag=ADDITION, **values
+        )
 
     def logged():
-        found = LogEntry.objects.in_bulk()
-        return [found[pk].object_id for pk in (mine, gone, odd, other)]
+        return [each.object_id for each in LogEntry.objects.order_by("pk")]
 
     stage.migrate(move_owner())
     assert logged() == ["owners/5-A", "owners/99-A", "no key", "5"]
@@ -325,10 +319,7 @@ def test_columns_that_are_not_there_are_refused(stage):
     with pytest.raises(HiLoError, match="generic names 'admin.LogEntry' with .*objekt"):
         stage.migrate(move_owner(generic=generic))
     # As a column that is to hold text.
-    type = ContentType.objects.create(app_label=APP, model="owner")
-    LogEntry.objects.create(
-        user=User.objects.create(username="someone"), content_type=type, action_flag=1
-    )
+    log_of(5)
     generic = {"admin.LogEntry": ("content_type", "action_flag")}
     with pytest.raises(HiLoError, match=r"LogEntry.action_flag .*no text.*CharField\("):
         stage.migrate(move_owner(generic=generic))
