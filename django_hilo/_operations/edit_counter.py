@@ -1,8 +1,8 @@
-"""What people do to a counter: start, raise, lower, remove it, or take a block of it.
+"""Start, raise, lower or delete a counter, or take numbers of it, for a user.
 
-The rules stand here for the admin and the REST endpoints alike. Each change runs under
-the lock of reservations, so that none is lost, and is told by `counter_changed` with
-the user. It commits at once, inside a caller's transaction too, but for SQLite.
+The admin, the REST endpoints and RavenDB's protocol share these rules. Each change runs
+under the lock of reservations, so that none is lost, and sends `counter_changed` with
+the user. It commits at once, even inside a caller's transaction, except on SQLite.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import Target, fields_of, resolve
-from django_hilo._database.connection import database_key
 from django_hilo._operations import remote
 from django_hilo._operations.table_scan import Highest, highest_numbers
 from django_hilo.conf import settings
@@ -43,7 +41,7 @@ def database_of(document: HiLoDocument) -> str:
 
 
 def target_of(document: HiLoDocument) -> Target:
-    """Return what to ask for numbers of a stored counter."""
+    """Return the target that takes its numbers from a stored counter."""
     fields = fields_of(document.collection)
     field = fields[0] if fields else None
     if field is not None and field.is_integer:
@@ -66,9 +64,9 @@ def id_at(document: HiLoDocument, number: int) -> str:
 
 
 def state_of(document: HiLoDocument) -> str:
-    """Return a mark that every change of the counter changes, safe to show.
+    """Return a mark that differs after each change of the counter, and is safe to show.
 
-    Who confirms a change shows the mark of what they saw.
+    A form that asks for a confirmation carries the mark of the counter that it showed.
     """
     mark = salted_hmac(
         "django_hilo._operations.edit_counter", document.ticket, algorithm="sha256"
@@ -99,17 +97,20 @@ def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument
     return _raise(document, number, user, Change.RAISED)
 
 
-def keep_over(document: HiLoDocument, number: int) -> None:
-    """Let no return lower Max under ``number``, the highest of an id that exists.
+def raise_over(
+    document: HiLoDocument, number: int, *, user: Any
+) -> HiLoDocument | None:
+    """Raise Max as `raise_max` to the highest number in the tables, if it is lower.
 
-    A counter that was restored has the ticket of a range that may come back yet.
+    Returns None if it is not. The floor rises even then: after a restore the counter
+    has the ticket of a range whose return must not lower Max under that number.
     """
-    reservation.raise_floor(
-        document.collection,
-        number,
-        database_of(document),
-        node_tag=document.node_tag,
-    )
+    if number > document.max:
+        return raise_max(document, number, user=user)
+    if number:
+        using, tag = database_of(document), document.node_tag
+        reservation.raise_floor(document.collection, number, using, node_tag=tag)
+    return None
 
 
 def _raise(
@@ -140,7 +141,7 @@ def _raise(
     document.max = before
     if number > before or change is Change.CREATED:
         old = None if change is Change.CREATED else before
-        _tell(written, change, old, number, user)
+        _tell(_counter(written), change, old, number, user)
     return written
 
 
@@ -149,10 +150,10 @@ def lower_max(
 ) -> HiLoDocument:
     """Lower Max of a counter, and its floor with it, and return the new row.
 
-    The caller knows that every process which draws from the counter is stopped; this
-    process forgets its own ranges. ``state`` is the `state_of` that was confirmed.
-    Raises `CounterNotLowered` while rows with higher numbers exist, or where the
-    counter was changed since, which shows that somebody still draws from it.
+    The user has confirmed that every process which draws from the counter is stopped;
+    this process forgets its own ranges. ``state`` is the `state_of` that was confirmed.
+    Raises `CounterNotLowered` while rows with higher numbers exist, or if the counter
+    was changed since, which shows that some process still draws from it.
     """
     _check_max(number)
     check_unused(document, number)
@@ -167,8 +168,9 @@ def lower_max(
         }
 
     written = _change(document, lower)
-    _forget(document)
-    _tell(written, Change.LOWERED, document.max, number, user)
+    counter = _counter(document)
+    pool.current().forget_counter(counter.key)
+    _tell(counter, Change.LOWERED, document.max, number, user)
     return written
 
 
@@ -180,8 +182,9 @@ def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
         _check_state(row, state)
 
     _change(document, remove)
-    _forget(document)
-    _tell(document, Change.DELETED, document.max, None, user)
+    counter = _counter(document)
+    pool.current().forget_counter(counter.key)
+    _tell(counter, Change.DELETED, document.max, None, user)
 
 
 def tables_of(document: HiLoDocument) -> list[Highest]:
@@ -191,9 +194,9 @@ def tables_of(document: HiLoDocument) -> list[Highest]:
 
 
 def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
-    """Raise `CounterNotLowered` while a row has a number of the counter over this.
+    """Return the highest numbers in all tables, none of which is over ``number``.
 
-    Returns what was looked at.
+    Raises `CounterNotLowered` while a row has a higher number of the counter.
     """
     looked_at = tables_of(document)
     for table in looked_at:
@@ -201,8 +204,8 @@ def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
         if table.error:
             raise CounterNotLowered(
                 _(
-                    "Whether %(model)s on %(database)r holds numbers over %(number)s "
-                    "is not known: %(error)s. Mend that first."
+                    "Whether %(model)s on %(database)r has numbers over %(number)s "
+                    "is not known: %(error)s. Fix that first."
                 )
                 % {**place, "number": number, "error": table.error}
             )
@@ -226,14 +229,14 @@ def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
     """Reserve ``size`` numbers (at least 1) for a person or a program, as `lend`."""
     lent = remote.lend(target, size)
     old, new = lent.range.low - 1, lent.range.high
-    _tell_target(target, Change.RESERVED, old, new, user)
+    _tell(target, Change.RESERVED, old, new, user)
     return lent
 
 
 def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
     new = remote.take_back(target, high, last, ticket)
-    _tell_target(target, Change.RETURNED, high, new, user)
+    _tell(target, Change.RETURNED, high, new, user)
     return new
 
 
@@ -249,10 +252,10 @@ def seed_gapless(
 ) -> tuple[int, int]:
     """Set the last gapless number of a collection, as `seed_gapless_number`.
 
-    Returns what it was and what it is; tells nobody where it stays.
+    Returns the number before and after; sends no signal if they are the same.
     """
     with transaction.atomic(using=using):
-        # This makes the row or locks it, and tells the number so far.
+        # Seeding with 0 makes the row or locks it, and returns its number.
         old = gapless.seed_gapless_number(collection, 0, using)
         new = gapless.seed_gapless_number(collection, value, using, force=force)
     if new != old:
@@ -288,28 +291,19 @@ def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
     return row
 
 
-def _forget(document: HiLoDocument) -> None:
-    database = database_key(database_of(document))
-    key = CounterKey(database, document.collection, document.node_tag)
-    pool.current().forget_counter(key)
+def _counter(document: HiLoDocument) -> Target:
+    return Target(document.collection, database_of(document), document.node_tag)
 
 
 def _tell(
-    row: HiLoDocument, change: Change, old: int | None, new: int | None, user: Any
-) -> None:
-    target = Target(row.collection, database_of(row), row.node_tag)
-    _tell_target(target, change, old, new, user)
-
-
-def _tell_target(
-    target: Target, change: Change, old: int | None, new: int | None, user: Any
+    counter: Target, change: Change, old: int | None, new: int | None, user: Any
 ) -> None:
     send(
         counter_changed,
         HiLoDocument,
-        using=target.using,
-        collection=target.collection.lower(),
-        node_tag=target.node_tag,
+        using=counter.using,
+        collection=counter.collection.lower(),
+        node_tag=counter.node_tag,
         user=user,
         change=change,
         old=old,

@@ -1,4 +1,4 @@
-"""The ends of processes, their beginnings by fork, and the ends of requests."""
+"""Hooks of a process: its exit, forks, ends of requests, and migrations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from types import ModuleType
 from typing import Any
 
 from django.core.signals import request_finished, request_started, setting_changed
+from django.db import connections
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 
 from django_hilo import generator
 from django_hilo._allocation import pool, prefetching
-from django_hilo._database import connection
+from django_hilo._allocation.target import resolve
+from django_hilo._database import connection as own_connection
+from django_hilo._database.dialects import dialect_of
 from django_hilo.counters import gapless, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
@@ -39,17 +42,17 @@ def arm(sender: Any) -> None:
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
     post_migrate.connect(
-        raise_defaults, sender, dispatch_uid="django_hilo._operations.rebuilds"
+        raise_defaults, sender, dispatch_uid="django_hilo.raise_defaults"
     )
     for signal in request_started, request_finished:
-        signal.connect(connection.close_obsolete, dispatch_uid="django_hilo")
+        signal.connect(own_connection.close_obsolete, dispatch_uid="django_hilo")
     _join_worker_pools()
     if not _armed:
         _armed = True
         atexit.register(end_process)
         os.register_at_fork(
             before=before_fork,
-            after_in_parent=connection.after_fork_in_parent,
+            after_in_parent=own_connection.after_fork_in_parent,
             after_in_child=after_fork_in_child,
         )
 
@@ -60,15 +63,15 @@ def end_process(*args: Any, **kwargs: Any) -> None:
 
 
 def before_fork() -> None:
-    """Leave a child nothing to share, and see to it that its end is noticed."""
+    """Leave a child nothing to share, and make sure that its exit is noticed."""
     _join_worker_pools()
-    connection.before_fork()
+    own_connection.before_fork()
 
 
 def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
     pool.after_fork_in_child()
-    connection.after_fork_in_child()
+    own_connection.after_fork_in_child()
     prefetching.after_fork_in_child()
     for signal in _SIGNALS:
         # A thread of the parent may have been sending.
@@ -85,12 +88,25 @@ def forget_after_flush(using: str, **kwargs: Any) -> None:
         pool.current().forget(using)
 
 
-def raise_defaults(**kwargs: Any) -> None:
-    """Let the defaults of rebuilt tables go on over all ranges (post_migrate)."""
-    # A process that migrates nothing does without it.
-    from django_hilo._operations import rebuilds
+def raise_defaults(using: str, **kwargs: Any) -> None:
+    """Raise the AUTOINCREMENT of SQLite's tables above all ranges (post_migrate).
 
-    rebuilds.raise_defaults(**kwargs)
+    SQLite copies a table to alter it, and its numbering then goes on after the rows,
+    though processes have reserved higher ranges.
+    """
+    # Not above: only a process that migrates needs these.
+    from django_hilo._operations.table_scan import fields_on
+    from django_hilo.sources.column import ColumnCounter
+
+    connection = connections[using]
+    if not dialect_of(connection).raises_key_default or not kwargs.get("plan"):
+        return
+    if HiLoDocument._meta.db_table not in connection.introspection.table_names():
+        return
+    for field in fields_on(using):
+        target = resolve(field, using)
+        if isinstance(target.source, ColumnCounter):
+            target.source.raise_default(target.using)
 
 
 def _join_worker_pools() -> None:

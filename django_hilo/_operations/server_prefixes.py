@@ -1,4 +1,4 @@
-"""Server prefixes: set by people, under rules that keep the ids of nodes apart."""
+"""Set and delete server prefixes, under rules that keep the ids of nodes apart."""
 
 from __future__ import annotations
 
@@ -34,8 +34,16 @@ def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPr
         update_fields=["prefix"],
     )
     row._state.db = using
-    tell_prefix(node_tag, old, prefix, using=using, user=user)
+    _tell(node_tag, Change.SET, old, prefix, using, user)
     return row
+
+
+def delete_prefix(node_tag: str, *, using: str, user: Any) -> None:
+    """Delete the server prefix of a node, which has the empty one then."""
+    rows = ServerPrefix.objects.using(using).filter(pk=node_tag)
+    old = rows.values_list("prefix", flat=True).first()
+    rows.delete()
+    _tell(node_tag, Change.DELETED, old, None, using, user)
 
 
 def check_prefix_is_free(node_tag: str, prefix: str) -> None:
@@ -62,11 +70,14 @@ def check_prefix_is_free(node_tag: str, prefix: str) -> None:
             raise ValidationError({"prefix": refusal})
 
 
-def tell_prefix(
-    node_tag: str, old: str | None, new: str | None, *, using: str, user: Any
+def _tell(
+    node_tag: str,
+    change: Change,
+    old: str | None,
+    new: str | None,
+    using: str,
+    user: Any,
 ) -> None:
-    """Send `counter_changed` for a server prefix; None: there was, or is, no row."""
-    change = Change.SET if new is not None else Change.DELETED
     send(
         counter_changed,
         ServerPrefix,

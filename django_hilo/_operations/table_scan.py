@@ -1,4 +1,4 @@
-"""What the tables of the models hold: the highest number among the ids of a counter."""
+"""Look into the tables of the models for the highest number of a counter."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from django.db import (
 from django.db.models import Max
 
 from django_hilo._allocation.target import (
-    CounterField,
     counter_fields,
     fields_of,
     given_source,
     home_of,
-    resolve,
     routed,
 )
 from django_hilo.conf import settings
@@ -68,16 +66,16 @@ def gapless_fields_of(collection: str) -> list[Any]:
 
 
 def fields_on(using: str) -> Iterator[Any]:
-    """Yield the HiLo fields whose tables a database holds."""
+    """Yield the HiLo fields whose tables are on a database."""
     for field in counter_fields():
         if may_have_table(using, field.model):
             yield field
 
 
 def other_sources(using: str) -> list[tuple[str, Source]]:
-    """Return the counters of a database that are no HiLoDocument, and who uses them.
+    """Return the counters of other systems on a database, each with its collection.
 
-    What HILO["SOURCES"] names beside the models is taken to be on "default".
+    Sources of HILO["SOURCES"] that no model uses are taken to be on "default".
     """
     found = []
     for field in fields_on(using):
@@ -103,11 +101,6 @@ def may_have_table(using: str, model: type[models.Model]) -> bool:
     )
 
 
-def aliases_served_by(home: str) -> list[str]:
-    """Return the databases whose rows have their counters on ``home``; no mirrors."""
-    return [alias for alias in aliases() if home_of(alias) == home]
-
-
 def homes() -> list[str]:
     """Return the databases that may hold counters, the first alias first."""
     found = dict.fromkeys(home_of(alias) for alias in aliases())
@@ -119,7 +112,7 @@ def homes() -> list[str]:
 
 
 def aliases() -> list[str]:
-    """Return the aliases of DATABASES that are no mirrors of others."""
+    """Return the aliases of DATABASES, without those that mirror others in tests."""
     return [
         alias
         for alias in connections
@@ -127,23 +120,14 @@ def aliases() -> list[str]:
     ]
 
 
-def highest_number(
-    field: models.Field[Any, Any], using: str, node_tag: str | None = None
-) -> int:
+def highest_number(field: Any, using: str, node_tag: str) -> int:
     """Return the highest number of a counter of the field in its table, else 0.
 
-    ``node_tag`` is the counter's (``None``: that of the counter in use). Ids of other
+    ``node_tag`` is the counter's: "" for integers and gapless numbers. Ids of other
     nodes, other collections and other shapes do not count. Reads the whole column in
     chunks, without loading objects.
     """
-    assert isinstance(field, CounterField)
-    tag = resolve(field, using).node_tag if node_tag is None else node_tag
-    return _highest(field, using, {"", tag})[0]
-
-
-def highest_gapless_number(field: Any, using: str) -> int:
-    """Return the highest number of a field's gapless ids in its table, else 0."""
-    return _highest(field, using, {""})[0]
+    return _highest(field, using, {"", node_tag})[0]
 
 
 def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
@@ -154,10 +138,9 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
     """
     fields = fields_of(collection)
     found = []
-    for using in aliases_served_by(home):
-        for field in fields_on(using):
-            if field not in fields:
-                continue
+    served = [alias for alias in aliases() if home_of(alias) == home]
+    for using in served:
+        for field in (f for f in fields_on(using) if f in fields):
             number, text, error = 0, "", ""
             try:
                 with sparing(using):
@@ -169,9 +152,9 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
 
 
 def sparing(using: str) -> AbstractContextManager[object]:
-    """Spare a caller's transaction the end that an error would put to it.
+    """Keep a caller's transaction usable after an error, by a savepoint.
 
-    Without one no transaction is begun: on SQLite it may lock all writers out.
+    Outside a transaction none is begun: on SQLite it could lock all writers out.
     """
     if connections[using].in_atomic_block:
         return transaction.atomic(using=using)

@@ -3,36 +3,104 @@
 # mypy: allow-any-generics
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from django.contrib import admin, messages
+from django import forms
+from django.contrib import admin
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext, pgettext
+from django.db import models
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
-from django_hilo.admin.columns import CounterColumns
-from django_hilo.admin.confirmation import (
-    Unconfirmed,
-    confirmation_form,
-    confirmation_page,
-)
-from django_hilo.admin.counter_forms import (
-    AddCounterForm,
-    ChangeCounterForm,
-)
-from django_hilo.admin.databases import (
-    DatabaseFilter,
-    home_databases,
-    qualify,
-)
-from django_hilo.admin.numbers import NumberAdmin
-from django_hilo.exceptions import CounterNotLowered, HiLoError
+from django_hilo.admin.databases import DatabaseFilter, DatabasesForm, qualify
+from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
+from django_hilo.exceptions import CounterNotLowered
+from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
+
+
+def _effects_of_lowering(document: HiLoDocument, number: int) -> list[str]:
+    """Return what lowering Max to a number means, to be confirmed.
+
+    Raises `CounterNotLowered` while higher rows exist.
+    """
+    tables = edit_counter.check_unused(document, number)
+    if document.max > number:
+        ids = gettext(
+            "The ids %(first)s to %(last)s would be given a second time. If one of "
+            "them is known outside the tables (in a deleted row, a letter, another "
+            "system), it would then name two things."
+        ) % {
+            "first": edit_counter.id_at(document, number + 1),
+            "last": edit_counter.id_at(document, document.max),
+        }
+    else:
+        ids = gettext("No id of it was given yet.")
+    if tables:
+        looked_at = gettext("No row has one of them. The highest ids are: %(ids)s.") % {
+            "ids": "; ".join(
+                f"{t.model._meta.label} ({t.using}): "
+                f"{t.id or pgettext('an id', 'none')}"
+                for t in tables
+            )
+        }
+    else:
+        looked_at = gettext(
+            "No installed model uses this counter, so no table could be looked at."
+        )
+    stop = gettext(
+        "Stop every process that draws from this counter before you go on: the numbers "
+        "that it still has would be given again. The process that answers you now "
+        "forgets its own; the other worker processes of this site must be restarted."
+    )
+    return [ids, looked_at, stop]
+
+
+class AddCounterForm(DatabasesForm):
+    """Starts a counter that does not exist yet."""
+
+    key_fields = ("collection", "node_tag")
+
+
+class ChangeCounterForm(ChangeNumberForm):
+    """Changes Max: raises it at once, lowers it after a confirmation.
+
+    The form is shown again to ask for the confirmation, with a box to tick.
+    """
+
+    number = "max"
+    state = forms.CharField(widget=forms.HiddenInput, required=False)
+    confirmed = forms.BooleanField(
+        label=_("Every process that draws from this counter is stopped"),
+        required=False,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["state"] = edit_counter.state_of(self.instance)
+        self._box = self.fields["confirmed"].widget
+        self.fields["confirmed"].widget = forms.HiddenInput()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        lowers = "max" in cleaned and cleaned["max"] < self.seen
+        if lowers and not cleaned.get("confirmed"):
+            self.fields["confirmed"].widget = self._box
+            try:
+                effects = _effects_of_lowering(self.instance, cleaned["max"])
+            except CounterNotLowered as error:
+                self.add_error("max", str(error))
+            else:
+                tick = gettext("Then tick this box: nobody can undo it.")
+                self.add_error("confirmed", [*effects, tick])
+        return cleaned
 
 
 class NodeTagFilter(admin.SimpleListFilter):
@@ -56,8 +124,8 @@ class NodeTagFilter(admin.SimpleListFilter):
         return queryset.filter(node_tag="" if tag == self._EMPTY else tag)
 
 
-class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
-    """Shows and steers the counters of every database.
+class HiLoDocumentAdmin(NumberAdmin):
+    """Shows, starts, raises, lowers and deletes the counters of every database.
 
     Django's permissions say who may view, add, change and delete them. Reserving a
     block needs ``take_hilo_ids``, and ``view`` to get to the list. Nothing here saves
@@ -75,47 +143,66 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
         "used_by",
     )
     list_filter = (DatabaseFilter, NodeTagFilter)
-    search_fields = ("collection",)
-    secrets = ("ticket",)
     number = "max"
-    refusals = (HiLoError,)
+    added = ("collection", "node_tag", "max")
+    form = AddCounterForm
+    change_form = ChangeCounterForm
     actions = (raise_to_highest, reserve_block)
 
-    class Media:
-        css = {"all": ["django_hilo/admin.css"]}
-        js = ["django_hilo/max_preview.js"]
+    @admin.display(description=_("node tag"), ordering="node_tag", empty_value="-")
+    def tag(self, document: HiLoDocument) -> str | None:
+        return document.node_tag or None
 
-    def has_take_hilo_ids_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may take numbers for themselves."""
-        return bool(request.user.has_perm("django_hilo.take_hilo_ids"))
+    @admin.display(description=_("Max"), ordering="max")
+    def max_number(self, document: HiLoDocument) -> str:
+        return str(document.max)
 
-    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
-        # Django 6.1 tells where the actions are shown; 5.2 does not know of it.
-        where = () if action_location is None else (action_location,)
-        actions = super().get_actions(request, *where)
-        # Counters are deleted one by one: each needs a look at the tables and a
-        # confirmation of its own, which this action would pass by.
-        actions.pop("delete_selected", None)
-        return actions
+    @admin.display(description=pgettext_lazy("a number", "floor"), ordering="floor")
+    def floor_number(self, document: HiLoDocument) -> str:
+        return str(document.floor)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        several = ["database"] if len(home_databases()) > 1 else []
-        if obj is None:
-            return [(None, {"fields": [*several, "collection", "node_tag", "max"]})]
-        may_change = self.has_change_permission(request, obj)
-        shown = self._shown(request)
-        return [
-            (None, {"fields": ["max" if may_change else "max_number"]}),
-            (gettext("The counter"), {"fields": [*several, *shown]}),
+    @admin.display(description=_("newest range"), ordering="low")
+    def newest_range(self, document: HiLoDocument) -> str:
+        if document.size < 1:
+            return pgettext("a range", "none")
+        high = document.low + document.size - 1
+        return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
+
+    @admin.display(description=_("next range"))
+    def next_range(self, document: HiLoDocument) -> str:
+        low = document.next_low
+        if low > MAX_NUMBER:
+            return gettext("none: this counter has reached 2^63-1")
+        least = edit_counter.target_of(document).capacities[0]
+        return gettext("%(first)s to %(last)s, or more") % {
+            "first": edit_counter.id_at(document, low),
+            "last": edit_counter.id_at(document, min(low + least - 1, MAX_NUMBER)),
+        }
+
+    @admin.display(description=_("highest id in the tables"))
+    def highest_on_demand(self, document: HiLoDocument) -> Any:
+        return format_html(
+            '<a href="?highest=1" class="viewlink hilo-look-up">{}</a> {}',
+            gettext("Look it up"),
+            gettext("This reads the ids of all its tables."),
+        )
+
+    @admin.display(description=_("highest id in the tables"))
+    def highest(self, document: HiLoDocument) -> Any:
+        unreadable = gettext("cannot be read: %(error)s")
+        lines = [
+            (
+                t.model._meta.label,
+                t.using,
+                unreadable % {"error": t.error} if t.error else t.id or "-",
+            )
+            for t in edit_counter.tables_of(document)
         ]
+        found = format_html_join(mark_safe("<br>"), "{} ({}): {}", lines)
+        return found or gettext("no model")
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        if obj is None:
-            return ()
-        return ("database", "max_number", *self._shown(request))
-
-    def _shown(self, request: HttpRequest) -> list[str]:
-        # Tables may be long, so nobody reads them by just opening the page.
+    def shown(self, request: HttpRequest) -> list[str]:
+        # Tables may be long, so opening the page does not read them.
         highest = "highest" if "highest" in request.GET else "highest_on_demand"
         return [
             "collection_name",
@@ -125,109 +212,69 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
             "reserved_at",
             "raised_by",
             "next_range",
-            "used_by_tables",
+            "used_by",
             highest,
         ]
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        """Whether the list may be filtered by a lookup: not by the secret ticket.
+
+        ``?ticket__startswith=`` would give it away letter by letter.
+        """
+        is_secret = lookup.partition("__")[0] == "ticket"
+        return not is_secret and super().lookup_allowed(lookup, value, request)
+
+    def has_take_hilo_ids_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may take numbers for themselves."""
+        return bool(request.user.has_perm("django_hilo.take_hilo_ids"))
+
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
+        # Django 6.1 says where the actions are shown; 5.2 does not know of it.
+        where = () if action_location is None else (action_location,)
+        actions = super().get_actions(request, *where)
+        # Counters are deleted one by one: each needs a look at the tables and a
+        # confirmation of its own, which this action would pass by.
+        actions.pop("delete_selected", None)
+        return actions
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        base = ChangeCounterForm if obj else AddCounterForm
-        kwargs["form"] = self.form_of(request, obj, base)
         form = super().get_form(request, obj, change, **kwargs)
-        if obj and "max" in form.base_fields:
-            self._explain(form.base_fields["max"], obj)
-        elif not obj:
-            form.base_fields["max"].label = gettext("Start after (Max)")
-            form.base_fields["max"].help_text = gettext(
-                "Ids start at the number over it: at 1 for 0."
+        if "confirmed" in form.base_fields:
+            box = self.form_field(request, "confirmed", models.BooleanField())
+            form.base_fields["confirmed"].widget = box.widget
+        field = form.base_fields.get("max")
+        if field and obj:
+            field.help_text = gettext(
+                "Raising Max permanently skips the numbers in between. Lowering Max "
+                "gives numbers again: you will be asked to confirm it, and it is "
+                "refused while rows with higher numbers exist."
+            )
+        elif field:
+            field.label = gettext("Start after (Max)")
+            field.help_text = gettext(
+                "The first id is one higher; enter 0 to start at 1."
             )
         return form
 
-    def _explain(self, field: Any, document: HiLoDocument) -> None:
-        field.help_text = gettext(
-            "Raising is free: numbers up to the new Max will never be given. Lowering "
-            "needs a confirmation and is refused while rows with higher numbers exist."
-        )
-        field.widget.attrs.update(
-            {
-                "data-hilo-max": str(document.max),
-                "data-hilo-raised": gettext(
-                    "Numbers {low} to {high} will never be given: a gap of {count}."
-                ),
-                "data-hilo-lowered": gettext(
-                    "Numbers {low} to {high} would be given again: you will be asked "
-                    "to confirm."
-                ),
-            }
-        )
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except Unconfirmed as question:
-            assert object_id is not None
-            document = self.get_object(request, unquote(object_id))
-            return self._ask_to_lower(request, document, question)
-
-    def save_model(
-        self, request: HttpRequest, obj: Any, form: Any, change: bool
-    ) -> None:
-        number = form.cleaned_data["max"]
-        if not change:
-            row = edit_counter.create_counter(
-                form.cleaned_data["collection"],
-                form.cleaned_data["node_tag"],
+    def set_number(
+        self, request: HttpRequest, obj: Any, form: Any, number: int
+    ) -> HiLoDocument:
+        user, typed = request.user, form.cleaned_data
+        if obj._state.adding:
+            return edit_counter.create_counter(
+                typed["collection"],
+                typed["node_tag"],
                 number,
                 using=form.database,
-                user=request.user,
+                user=user,
             )
-        elif form.lowers:
-            row = self._lower(request, obj, form)
-        elif form.raises:
-            row = edit_counter.raise_max(obj, number, user=request.user)
-            form.initial["max"] = obj.max  # for the history
-        else:
-            return
-        vars(obj).update(vars(qualify(row)))
-
-    def _lower(self, request: HttpRequest, document: Any, form: Any) -> HiLoDocument:
-        number = form.cleaned_data["max"]
-        posted = request.POST if form.is_confirmation else None
-        question = confirmation_form(self, request, posted)
-        state = edit_counter.state_of(document)
-        if form.is_confirmation and not form.refusal:
-            state = request.POST["state"]  # what the user saw
-        if form.refusal:
-            question.add_error(None, str(form.refusal))
-        elif question.is_bound and question.is_valid():
-            return edit_counter.lower_max(
-                document, number, state=state, user=request.user
-            )
-        hidden = [("max", number), ("initial-max", form.seen), ("state", state)]
-        raise Unconfirmed(question, number, hidden, getattr(form, "looked_at", None))
-
-    def _ask_to_lower(
-        self, request: HttpRequest, document: HiLoDocument, question: Unconfirmed
-    ) -> HttpResponse:
-        tables = question.tables
-        return confirmation_page(
-            self,
-            request,
-            document,
-            question.form,
-            number=question.number,
-            tables=edit_counter.tables_of(document) if tables is None else tables,
-            title=gettext("Lower Max"),
-            button=gettext("Yes, lower Max"),
-            hidden=question.hidden,
-        )
+        if number < form.seen:
+            return edit_counter.lower_max(obj, number, state=typed["state"], user=user)
+        row = edit_counter.raise_max(obj, number, user=user)
+        form.initial["max"] = obj.max
+        return row
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -251,48 +298,36 @@ class HiLoDocumentAdmin(NumberAdmin, CounterColumns):
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
         document = self.get_object(request, unquote(object_id))
-        if not self.has_delete_permission(request, document):
-            raise PermissionDenied
-        if document is None:
-            return super().delete_view(request, object_id)  # says so
-        question = confirmation_form(self, request, request.POST or None)
-        state = request.POST.get("state", "")
-        if state and question.is_valid():
-            try:
-                edit_counter.delete_counter(document, state=state, user=request.user)
-            except HiLoError as error:
-                # Asked again with the counter as it is now.
-                self.message_user(request, str(error), messages.ERROR)
-                return HttpResponseRedirect(request.get_full_path())
-            self._log_deletion(request, document)
-            return self.response_delete(request, str(document), document.pk)
-        try:
-            tables, refusal = edit_counter.check_unused(document, 0), ""
-        except CounterNotLowered as error:
-            tables, refusal = [], str(error)
-        return confirmation_page(
-            self,
-            request,
-            document,
-            question,
-            number=0,
-            tables=tables,
-            refusal=refusal,
-            deletes=True,
-            title=gettext("Delete counter"),
-            button=gettext("Yes, delete the counter"),
-            hidden=[("state", state or edit_counter.state_of(document))],
-            **(extra_context or {}),
-        )
+        context = dict(extra_context or {})
+        if document:
+            context["state"] = edit_counter.state_of(document)
+        return self.or_refused(super().delete_view, request, object_id, context)
 
-    def _log_deletion(self, request: HttpRequest, document: HiLoDocument) -> None:
-        LogEntry.objects.log_actions(
-            request.user.pk,  # type: ignore[arg-type]
-            [document],
-            DELETION,
-            gettext(
-                "Deleted at Max %(max)s; confirmed that every process that draws from "
-                "the counter is stopped."
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
+        [document] = objs
+        _deleted, count, perms, _protected = super().get_deleted_objects(objs, request)
+        try:
+            return _effects_of_lowering(document, 0), count, perms, []
+        except CounterNotLowered as error:
+            return [], count, perms, [str(error)]
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        if "confirmed" not in request.POST:
+            raise CounterNotLowered(
+                gettext("Stop every process first, then tick the box.")
             )
-            % {"max": document.max},
+        state = request.POST.get("state", "")
+        edit_counter.delete_counter(obj, state=state, user=request.user)
+
+    def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
+        [document] = queryset
+        text = gettext(
+            "Deleted at Max %(max)s; confirmed that every process that draws from the "
+            "counter is stopped."
+        ) % {"max": document.max}
+        user: Any = request.user
+        return LogEntry.objects.log_actions(
+            user.pk, [qualify(document)], DELETION, text, single_object=True
         )

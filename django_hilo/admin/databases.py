@@ -1,4 +1,4 @@
-"""Admin pages for a model whose rows stand on several databases.
+"""Admin pages for a model whose rows are on several databases.
 
 Each page, link and history entry names the database of its object: ``eu:orders/A`` is
 the row ``orders/A`` on ``eu``; ids without an alias are those of the first database.
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.db import DEFAULT_DB_ALIAS, DataError, Error, models
@@ -48,7 +49,7 @@ def key_of(obj: models.Model) -> str:
 
 
 def qualify(obj: Any) -> Any:
-    """Let the primary key of an object name its database too, for links and history."""
+    """Add the database to the primary key of an object, for links and history."""
     using = obj._state.db
     if using != home_databases()[0] and ":" not in obj.pk:
         obj.pk = f"{using}:{obj.pk}"
@@ -56,7 +57,7 @@ def qualify(obj: Any) -> Any:
 
 
 def unreadable(alias: str, error: Exception) -> str:
-    """Return what is said of a database that gave an error."""
+    """Return the message about a database that raised an error."""
     return gettext(
         "The database “%(alias)s” gave an error: %(error)s. See that it runs and that "
         "python manage.py migrate --database=%(alias)s was run."
@@ -86,22 +87,86 @@ class DatabaseFilter(admin.SimpleListFilter):
             }
 
 
+class DatabasesForm(forms.ModelForm):
+    """A form whose new object may be for another database than the first."""
+
+    # The fields that name the object; an error about it is shown at the first.
+    key_fields: ClassVar[tuple[str, ...]] = ("collection",)
+
+    @property
+    def database(self) -> str:
+        """The database that a new object shall be on."""
+        return str(self.cleaned_data.get(PARAMETER) or home_databases()[0])
+
+    def clean_collection(self) -> str:
+        return str(self.cleaned_data["collection"]).lower()
+
+    def validate_unique(self) -> None:
+        # Django would look into the first database only.
+        key = {name: self.cleaned_data.get(name) for name in self.key_fields}
+        if not self.instance._state.adding or None in key.values():
+            return
+        rows = self._meta.model._default_manager.using(self.database)
+        try:
+            if rows.filter(**key).exists():
+                text = gettext(
+                    "“%(key)s” exists on “%(database)s” already. Change it there."
+                )
+                shown = "/".join(map(str, key.values()))
+                known = {"key": shown, "database": self.database}
+                self.add_error(self.key_fields[0], text % known)
+        except Error as error:
+            self.add_error(None, unreadable(self.database, error))
+
+
 class DatabasesAdmin(admin.ModelAdmin):
     """A ModelAdmin that reaches the rows of every database that may hold counters."""
+
+    form: type[DatabasesForm] = DatabasesForm
+    list_filter: ClassVar[Any] = (DatabaseFilter,)
+    # The fields of the page that adds an object.
+    added: ClassVar[tuple[str, ...]]
+
+    class Media:
+        css = {"all": ["django_hilo/admin.css"]}
 
     def databases(self) -> list[str]:
         """Return the databases whose rows are shown, that of `home_databases` first."""
         return home_databases()
 
-    # Columns that no address may filter the list by: a secret would be told letter by
-    # letter (?ticket__startswith=).
-    secrets: tuple[str, ...] = ()
+    @admin.display(description=_("database"))
+    def database(self, obj: models.Model) -> str:
+        return str(obj._state.db)
 
-    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
-        """Whether the list may be filtered by a lookup."""
-        if lookup.partition("__")[0] in self.secrets:
-            return False
-        return super().lookup_allowed(lookup, value, request)
+    def several(self) -> list[str]:
+        """Return the field that names the database, if there is a choice."""
+        return [PARAMETER] if len(self.databases()) > 1 else []
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [(None, {"fields": [*self.several(), *self.added]})]
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is None and self.several():
+            made = {PARAMETER: self._database_field(request)}
+            kwargs["form"] = type("AddForm", (kwargs.get("form", self.form),), made)
+        return super().get_form(request, obj, change, **kwargs)
+
+    def form_field(
+        self, request: HttpRequest, name: str, field: models.Field, **kwargs: Any
+    ) -> Any:
+        """Make a form field as the theme of this admin makes those of models."""
+        field.set_attributes_from_name(name)
+        return self.formfield_for_dbfield(field, request, **kwargs)
+
+    def _database_field(self, request: HttpRequest) -> Any:
+        field: models.Field = models.CharField(
+            _("database"),
+            choices=[(name, name) for name in self.databases()],
+            default=self.chosen_database(request),
+        )
+        return self.form_field(request, PARAMETER, field)
 
     def chosen_database(self, request: HttpRequest) -> str:
         """Return the database that the switch of a request names."""
@@ -116,7 +181,7 @@ class DatabasesAdmin(admin.ModelAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         alias = self.chosen_database(request)
-        initial = {"database": alias, "node_tag": settings.node_tag(alias)}
+        initial = {PARAMETER: alias, "node_tag": settings.node_tag(alias)}
         return {**initial, **super().get_changeform_initial_data(request)}
 
     def get_object(
@@ -131,7 +196,7 @@ class DatabasesAdmin(admin.ModelAdmin):
         except (DataError, ValueError):
             return None  # no text that a key can be, such as one with NUL
         except Error as error:
-            self._tell_unreadable(request, alias, error)
+            self.message_user(request, unreadable(alias, error), messages.ERROR)
             return None
         return qualify(found) if found else None
 
@@ -148,32 +213,40 @@ class DatabasesAdmin(admin.ModelAdmin):
         names = self.databases()
         asked = request.GET.get(PARAMETER, names[0])
         if asked not in names:
-            text = gettext("There are no counters on a database “%(alias)s”.")
-            known = {"alias": Truncator(asked).chars(_SHOWN)}
-            self.message_user(request, text % known, messages.ERROR)
-            return self._to_list_of(names[0])
+            text = gettext("There are no counters on a database “%(alias)s”.") % {
+                "alias": Truncator(asked).chars(_SHOWN)
+            }
+            return self._refused(request, text, self._list_of(names[0]))
+        context = dict(extra_context or {})
+        if self.several():
+            context["subtitle"] = gettext("Database: %(alias)s") % {"alias": asked}
         try:
-            return super().changelist_view(
-                request, {**self.database_line(asked), **(extra_context or {})}
-            )
+            return super().changelist_view(request, context)
         except (Error, ValueError) as error:
             if self._is_readable(asked):
                 text = gettext("The list cannot be filtered so: %(error)s")
-                self.message_user(request, text % {"error": error}, messages.ERROR)
-                return self._to_list_of(asked)
-            self._tell_unreadable(request, asked, error)
-            others = (name for name in names if name != asked)
-            readable = next(filter(self._is_readable, others), None)
-            if readable is None:
-                index = reverse("admin:index", current_app=self.admin_site.name)
-                return HttpResponseRedirect(index)
-            return self._to_list_of(readable)
+                text %= {"error": error}
+                return self._refused(request, text, self._list_of(asked))
+            readable = next(filter(self._is_readable, names), None)
+            index = reverse("admin:index", current_app=self.admin_site.name)
+            url = self._list_of(readable) if readable else index
+            return self._refused(request, unreadable(asked, error), url)
 
-    def database_line(self, alias: str) -> dict[str, Any]:
-        """Return what a page says about its database, where there are several."""
-        if len(self.databases()) == 1:
-            return {}
-        return {"subtitle": gettext("Database: %(alias)s") % {"alias": alias}}
+    def _is_readable(self, alias: str) -> bool:
+        try:
+            self.model._default_manager.using(alias).exists()
+        except Error:
+            return False
+        return True
+
+    def _refused(self, request: HttpRequest, text: str, url: str) -> HttpResponse:
+        self.message_user(request, text, messages.ERROR)
+        return HttpResponseRedirect(url)
+
+    def _list_of(self, alias: str) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        url = reverse(name, current_app=self.admin_site.name)
+        return f"{url}?{urlencode({PARAMETER: alias})}"
 
     def get_preserved_filters(self, request: HttpRequest) -> str:
         preserved = super().get_preserved_filters(request)
@@ -189,7 +262,7 @@ class DatabasesAdmin(admin.ModelAdmin):
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> Any:
         if obj._state.db == self.chosen_database(request):
             return super().response_post_save_add(request, obj)
-        return self._to_list_of(obj._state.db)
+        return HttpResponseRedirect(self._list_of(obj._state.db))
 
     def get_deleted_objects(
         self, objs: Iterable[Any], request: HttpRequest
@@ -198,37 +271,3 @@ class DatabasesAdmin(admin.ModelAdmin):
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
         return super().log_deletions(request, [qualify(copy(o)) for o in queryset])  # type: ignore[arg-type]
-
-    def form_field(
-        self, request: HttpRequest, name: str, field: models.Field, **kwargs: Any
-    ) -> Any:
-        """Make a form field as the theme of this admin makes those of models."""
-        field.set_attributes_from_name(name)
-        return self.formfield_for_dbfield(field, request, **kwargs)
-
-    def database_field(self, request: HttpRequest) -> Any:
-        """Make the form field that says where a new object shall be."""
-        names = self.databases()
-        field: models.Field = models.CharField(
-            _("database"),
-            choices=[(name, name) for name in names],
-            default=self.chosen_database(request),
-        )
-        return self.form_field(request, PARAMETER, field)
-
-    def _is_readable(self, alias: str) -> bool:
-        try:
-            self.model._default_manager.using(alias).exists()
-        except Error:
-            return False
-        return True
-
-    def _tell_unreadable(
-        self, request: HttpRequest, alias: str, error: Exception
-    ) -> None:
-        self.message_user(request, unreadable(alias, error), messages.ERROR)
-
-    def _to_list_of(self, alias: str) -> HttpResponseRedirect:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
-        url = reverse(name, current_app=self.admin_site.name)
-        return HttpResponseRedirect(f"{url}?{urlencode({PARAMETER: alias})}")

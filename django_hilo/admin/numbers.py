@@ -3,27 +3,30 @@
 # mypy: allow-any-generics
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django import forms
+from django.contrib import admin
 from django.db import OperationalError, models
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from django_hilo.admin.databases import DatabasesAdmin, home_databases
+from django_hilo._allocation.target import fields_of
+from django_hilo.admin.databases import (
+    DatabasesAdmin,
+    DatabasesForm,
+    qualify,
+    split,
+)
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 
 
-class NumberForm(forms.ModelForm):
-    """With what the database refused when the same was posted before."""
+class ChangeNumberForm(DatabasesForm):
+    """Changes the number of a counter; the instance stays as it was loaded."""
 
     number: ClassVar[str]
-    refusal: Exception | None = None
-
-    @property
-    def database(self) -> str:
-        """The database that a new counter shall be on."""
-        return str(self.cleaned_data.get("database") or home_databases()[0])
 
     @property
     def seen(self) -> int:
@@ -34,29 +37,64 @@ class NumberForm(forms.ModelForm):
         except ValueError:
             return stored
 
-
-class ChangeNumberForm(NumberForm):
-    """The instance stays as it was loaded: it is changed under the lock only."""
-
     def _post_clean(self) -> None:
         pass
 
 
 class NumberAdmin(DatabasesAdmin):
-    """A `DatabasesAdmin` whose pages change one number of a row, named ``number``."""
+    """A `DatabasesAdmin` whose pages change one number of a row, named ``number``.
+
+    Each has a column ``{number}_number`` that shows it as plain digits, whatever
+    USE_THOUSAND_SEPARATOR says: numbers are parts of ids, and get copied.
+    """
 
     number: ClassVar[str]
-    # What the database may say to a change, and the form can show.
-    refusals: ClassVar[tuple[type[Exception], ...]] = (HiLoError, OperationalError)
+    change_form: ClassVar[type[ChangeNumberForm]]
+    search_fields = ("collection",)
 
-    def form_of(
-        self, request: HttpRequest, obj: Any, base: type[NumberForm]
-    ) -> type[NumberForm]:
-        """Return the form class of this request."""
-        made: dict[str, Any] = {"refusal": getattr(request, "hilo_refusal", None)}
-        if obj is None and len(self.databases()) > 1:
-            made["database"] = self.database_field(request)
-        return type(base.__name__, (base,), made)
+    @admin.display(description=_("collection"), ordering="collection")
+    def collection_name(self, counter: Any) -> str:
+        return split(counter.collection)[1]  # a gapless counter's key
+
+    @admin.display(description=_("used by"))
+    def used_by(self, counter: Any) -> str:
+        fields = self.fields_of(self.collection_name(counter))
+        labels = {f.model._meta.label for f in fields}
+        return ", ".join(sorted(labels)) or gettext("no model")
+
+    def fields_of(self, collection: str) -> list[Any]:
+        """Return the fields that use a counter."""
+        return fields_of(collection)
+
+    def shown(self, request: HttpRequest) -> list[str]:
+        """Return the read-only fields of a page."""
+        raise NotImplementedError  # pragma: no cover - both admins have some
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return super().get_fieldsets(request)
+        changed = [f"{self.number}_number"]
+        if self.has_change_permission(request, obj):
+            changed = [self.number, *self.change_form.declared_fields]
+        return [
+            (None, {"fields": changed}),
+            (
+                gettext("The counter"),
+                {"fields": [*self.several(), *self.shown(request)]},
+            ),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return ()
+        return ("database", f"{self.number}_number", *self.shown(request))
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj and self.has_change_permission(request, obj):
+            kwargs["form"] = self.change_form
+        return super().get_form(request, obj, change, **kwargs)
 
     def formfield_for_dbfield(
         self, db_field: models.Field, request: HttpRequest, **kwargs: Any
@@ -67,6 +105,24 @@ class NumberAdmin(DatabasesAdmin):
             kwargs = {**bounds, "show_hidden_initial": True, **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: Any, change: bool
+    ) -> None:
+        number = form.cleaned_data[self.number]
+        if change and number == form.seen:
+            return
+        # The form's message and history need the row as it is now.
+        vars(obj).update(vars(qualify(self.set_number(request, obj, form, number))))
+
+    def set_number(
+        self, request: HttpRequest, obj: Any, form: Any, number: int
+    ) -> models.Model:
+        """Set the number, of a new counter too, and return the row as it is then.
+
+        ``form.initial`` gets the number that was found under the lock.
+        """
+        raise NotImplementedError  # pragma: no cover - both admins can
+
     def changeform_view(
         self,
         request: HttpRequest,
@@ -75,11 +131,15 @@ class NumberAdmin(DatabasesAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
         view = super().changeform_view
+        return self.or_refused(view, request, object_id, form_url, extra_context)
+
+    def or_refused(
+        self, view: Callable[..., Any], request: HttpRequest, *args: Any
+    ) -> Any:
+        """Return the answer of a view, or show its page again with what went wrong."""
         try:
-            return view(request, object_id, form_url, extra_context)
-        except self.refusals as error:
-            # Once more, in a transaction that sees the counter as it is now, to show
-            # the form with what was typed and with the error. Ignored: the request
-            # brings it there, and has no such attribute of its own.
-            request.hilo_refusal = error  # type: ignore[attr-defined]
-            return view(request, object_id, form_url, extra_context)
+            return view(request, *args)
+        except (HiLoError, OperationalError) as error:
+            if request.method != "POST":
+                raise
+            return self._refused(request, str(error), request.get_full_path())

@@ -3,6 +3,8 @@ from __future__ import annotations
 import html
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,7 +15,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
-from django_hilo._operations import edit_counter
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.generator import next_id
@@ -39,7 +40,7 @@ def text_of(response: Any) -> str:
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
 
 
-def hidden_of(response: Any) -> dict[str, str]:
+def hidden_of(response: Any) -> dict[str, Any]:
     """The hidden inputs of the page's own form, but for the CSRF token's."""
     page = response.content.decode()
     found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
@@ -47,8 +48,14 @@ def hidden_of(response: Any) -> dict[str, str]:
 
 
 def change(client: Client, new: object, seen: object, url: str = ORDERS) -> Any:
-    data = {"max": new, "initial-max": seen, "_save": "Save"}
+    data = hidden_of(client.get(url + "change/"))
+    data |= {"max": new, "initial-max": seen, "_save": "Save"}
     return client.post(url + "change/", data, follow=True)
+
+
+def confirmed(page: Any, number: int) -> dict[str, Any]:
+    """What the form sends that asked for the confirmation, once it is ticked."""
+    return hidden_of(page) | {"max": number, "confirmed": "on"}
 
 
 def histories(url_id: str) -> list[str]:
@@ -209,7 +216,7 @@ def test_a_home_that_is_not_the_default_database(admin_client, settings):
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"collection": "orders"}, "The counter orders/A exists on “default”"),
+        ({"collection": "Orders"}, "“orders/A” exists on “default” already"),
         ({"collection": "3rd"}, "must start with a letter"),
         ({"node_tag": "abc"}, "must be 1 to 4 upper-case letters"),
         ({"max": -1}, "greater than or equal to 0"),
@@ -239,8 +246,8 @@ def test_the_page_shows_what_comes_next_and_reads_no_table(
     with CaptureQueriesContext(connection) as queries:
         page = text_of(admin_client.get(ORDERS + "change/"))
     assert "orders/North/33-A to orders/North/64-A, or more" in page
-    assert "records.Order.id on default" in page
-    assert "Raising is free" in page
+    assert "records.Order" in page
+    assert "Raising Max permanently skips the numbers" in page
     assert "Look it up" in page
     assert not [q for q in queries if "records_order" in q["sql"]]
 
@@ -318,19 +325,27 @@ def test_lowering_asks_first_and_says_which_ids_come_again(admin_client):
     reserve("orders", 100)
     Order.objects.create(id="orders/20-A")
     page = change(admin_client, 20, 100)
-    assert page.context["title"] == "Lower Max"
-    assert "The ids orders/21-A to orders/100-A would be given a second" in text_of(
-        page
-    )
-    assert "records.Order default orders/20-A" in text_of(page)
-    assert "Stop every process that draws from this counter" in text_of(page)
+    text = text_of(page)
+    assert "The ids orders/21-A to orders/100-A would be given a second" in text
+    assert "records.Order (default): orders/20-A" in text
+    assert "Stop every process that draws from this counter" in text
+    assert read_max("orders") == 100
+    # Still without the tick:
+    again = admin_client.post(ORDERS + "change/", hidden_of(page) | {"max": 20})
+    assert "Then tick this box" in text_of(again)
+    assert hidden_of(again) == hidden_of(page)
     assert read_max("orders") == 100
 
 
 def test_lowering_confirmed(admin_client, changes):
     Order.objects.create()
+    assert (
+        'type="checkbox" name="confirmed"'
+        not in admin_client.get(ORDERS + "change/").content.decode()
+    )
     page = change(admin_client, 1, 32)
-    data = hidden_of(page) | {"confirmed": "on"}
+    assert 'type="checkbox" name="confirmed"' in page.content.decode()
+    data = hidden_of(page) | {"max": 1, "confirmed": "on"}
     page = admin_client.post(ORDERS + "change/", data, follow=True)
     assert "was changed successfully" in text_of(page)
     # This process has forgotten the range that it held.
@@ -344,7 +359,7 @@ def test_lowering_confirmed(admin_client, changes):
 def test_lowering_on_the_other_database(admin_client):
     reserve("orders", 32)
     reserve("orders", 100, using="other")
-    data = hidden_of(change(admin_client, 5, 100, OTHERS)) | {"confirmed": "on"}
+    data = confirmed(change(admin_client, 5, 100, OTHERS), 5)
     admin_client.post(OTHERS + "change/", data)
     assert read_max("orders", "other") == 5
     assert read_max("orders") == 32
@@ -362,39 +377,24 @@ def test_lowering_is_refused_while_higher_rows_exist(admin_client):
 
 def test_a_row_that_came_while_the_confirmation_was_open(admin_client):
     reserve("orders", 100)
-    data = hidden_of(change(admin_client, 20, 100)) | {"confirmed": "on"}
+    data = confirmed(change(admin_client, 20, 100), 20)
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/50-A','')")
-    page = admin_client.post(ORDERS + "change/", data)
-    assert "has the id 'orders/50-A'" in page.context["adminform"].form.errors["max"][0]
+    page = admin_client.post(ORDERS + "change/", data, follow=True)
+    assert "has the id 'orders/50-A'" in text_of(page)
     assert read_max("orders") == 100
 
 
-def test_a_confirmation_needs_the_tick(admin_client):
-    reserve("orders", 100)
-    data = hidden_of(change(admin_client, 20, 100))
-    page = admin_client.post(ORDERS + "change/", data)
-    assert "Stop them first, then tick this box" in text_of(page)
-    assert hidden_of(page) == data
-    assert read_max("orders") == 100
-
-
-@pytest.mark.parametrize("state", ["", "é", "0" * 40])
+@pytest.mark.parametrize("state", [None, "", "é", "0" * 64])
 def test_a_confirmation_needs_the_state_that_it_showed(admin_client, state):
     reserve("orders", 100)
-    shown = hidden_of(change(admin_client, 20, 100))
-    data = shown | {"confirmed": "on", "state": state}
-    page = admin_client.post(ORDERS + "change/", data)
+    data = confirmed(change(admin_client, 20, 100), 20)
+    if state is None:
+        del data["state"]
+    else:
+        data["state"] = state
+    page = admin_client.post(ORDERS + "change/", data, follow=True)
     assert "Some process still draws from it" in text_of(page)
-    assert hidden_of(page) == shown
-    assert read_max("orders") == 100
-
-
-def test_a_tick_without_the_confirmation_page_does_nothing(admin_client):
-    reserve("orders", 100)
-    data = {"max": 20, "initial-max": 100, "confirmed": "on"}
-    page = admin_client.post(ORDERS + "change/", data)
-    assert page.context["title"] == "Lower Max"
     assert read_max("orders") == 100
 
 
@@ -419,13 +419,10 @@ def test_a_raise_that_would_now_lower_is_told(admin_client, python):
     reserve("orders", 32)
     assert python(RESERVE, "100") == "132"
     page = change(admin_client, 50, 32)
-    form = page.context["adminform"].form
-    assert "Max is 132 by now, not 32" in form.errors["max"][0]
-    assert (form["max"].value(), page.context["title"]) == (
-        "50",
-        "Change HiLo document",
-    )
+    assert "is 132 by now, and 50 would lower it" in text_of(page)
+    assert page.context["adminform"].form["max"].value() == 132
     assert read_max("orders") == 132
+    assert not histories("orders/A")
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -437,41 +434,15 @@ def test_a_raise_over_what_another_process_reserved(admin_client, python):
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_a_reservation_between_the_check_and_the_lock(
-    admin_client, python, monkeypatch
-):
-    if connection.vendor == "sqlite":
-        pytest.skip("On SQLite nobody else writes while the admin saves.")
-    reserve("orders", 32)
-    lift = edit_counter.raise_max
-
-    def late(*args: Any, **kwargs: Any) -> Any:
-        python(RESERVE, "100")
-        return lift(*args, **kwargs)
-
-    monkeypatch.setattr(edit_counter, "raise_max", late)
-    page = change(admin_client, 50, 32)
-    form = page.context["adminform"].form
-    assert "is 132 by now" in form.errors["max"][0]
-    assert form["max"].value() == "50"
-    assert read_max("orders") == 132
-    assert not histories("orders/A")
-
-
-@pytest.mark.django_db(transaction=True, databases=["default", "other"])
 def test_a_reservation_while_the_confirmation_is_open(admin_client, python):
     reserve("orders", 100)
-    shown = change(admin_client, 20, 100)
+    data = confirmed(change(admin_client, 20, 100), 20)
     assert python(RESERVE, "10") == "110"
-    data = hidden_of(shown) | {"confirmed": "on"}
-    page = admin_client.post(ORDERS + "change/", data)
+    page = admin_client.post(ORDERS + "change/", data, follow=True)
     assert "Some process still draws from it" in text_of(page)
-    assert "fall from 110 to 20" in text_of(page)
     assert read_max("orders") == 110
-    # Now that it is known and stopped:
-    again = hidden_of(page) | {"confirmed": "on"}
-    assert again["state"] != data["state"]
-    admin_client.post(ORDERS + "change/", again)
+    # Once that process is found and stopped:
+    admin_client.post(ORDERS + "change/", confirmed(page, 20))
     assert read_max("orders") == 20
 
 
@@ -486,48 +457,39 @@ def test_a_reservation_while_the_deletion_is_confirmed(admin_client, python):
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
-def test_a_locked_counter_is_told_and_nothing_typed_is_lost(
-    admin_client, settings, locked_orders
-):
-    page = change(admin_client, 500, 32)
-    form = page.context["adminform"].form
-    assert re.search("locked", form.errors["max"][0])
-    assert form["max"].value() == "500"
-    acted = admin_client.post(
-        LIST, RESERVE_BLOCK | {"_selected_action": "orders/A", "size": 5}, follow=True
-    )
-    assert "no block was reserved" in text_of(acted)
-    deleted = hidden_of(admin_client.get(ORDERS + "delete/")) | {"confirmed": "on"}
-    page = admin_client.post(ORDERS + "delete/", deleted, follow=True)
-    assert re.search("locked", text_of(page))
-
-
-@pytest.fixture
-def locked_orders(request: Any, settings: Any) -> Any:
-    """Somebody else holds the counter's row, on SQLite the whole database."""
+def test_a_locked_counter_is_told(admin_client, settings):
     # A lock of a row is not waited for again, a locked SQLite is.
-    settings.HILO = settings.HILO | {"LOCK_TIMEOUT": 0.2}
-    if connection.vendor == "sqlite":
-        settings.HILO = settings.HILO | {"RETRY_FOR": 0.1}
-    request.getfixturevalue("admin_client")
+    settings.HILO = settings.HILO | {"LOCK_TIMEOUT": 0.2, "RETRY_FOR": 0.1}
     reserve("orders", 32)
+    with locked("django_hilo_hilodocument"):
+        assert "locked" in text_of(change(admin_client, 500, 32))
+        block = RESERVE_BLOCK | {"_selected_action": "orders/A", "size": 5}
+        acted = admin_client.post(LIST, block, follow=True)
+        assert "no block was reserved" in text_of(acted)
+        data = hidden_of(admin_client.get(ORDERS + "delete/")) | {"confirmed": "on"}
+        page = admin_client.post(ORDERS + "delete/", data, follow=True)
+        assert "locked" in text_of(page)
+
+
+@contextmanager
+def locked(table: str) -> Iterator[None]:
+    """Somebody else holds the rows of a table, on SQLite the whole database."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA busy_timeout = 50")
-        stranger = sqlite3.connect(connection.settings_dict["NAME"])
+        stranger: Any = sqlite3.connect(connection.settings_dict["NAME"])
         stranger.execute("BEGIN IMMEDIATE")
-        yield
-        stranger.rollback()
-        stranger.close()
-        connection.close()
     else:
         stranger = connection.copy()
         stranger.set_autocommit(False)
         with stranger.cursor() as cursor:
-            cursor.execute("SELECT * FROM django_hilo_hilodocument FOR UPDATE")
+            cursor.execute(f"SELECT * FROM {table} FOR UPDATE")
+    try:
         yield
+    finally:
         stranger.rollback()
         stranger.close()
+        connection.close()
 
 
 # Delete
@@ -538,8 +500,8 @@ def test_delete_asks_first(admin_client, changes):
     shown = admin_client.get(ORDERS + "delete/")
     assert "The ids orders/1-A to orders/32-A would be given a second" in text_of(shown)
     data = hidden_of(shown)
-    page = admin_client.post(ORDERS + "delete/", data)
-    assert "Stop them first, then tick this box" in text_of(page)
+    page = admin_client.post(ORDERS + "delete/", data, follow=True)
+    assert "Stop every process first, then tick the box" in text_of(page)
     page = admin_client.post(
         ORDERS + "delete/", data | {"confirmed": "on"}, follow=True
     )
@@ -656,7 +618,7 @@ def test_a_block_has_bounds(admin_client, settings, size):
     reserve("orders", 32)
     data = {"action": "reserve_block", "_selected_action": "orders/A", "size": size}
     page = admin_client.post(LIST, data)
-    assert page.context["adminform"].form.errors["size"]
+    assert page.context["form"].errors["size"]
     assert read_max("orders") == 32
 
 
@@ -745,25 +707,9 @@ def test_our_pages_have_no_inline_scripts_or_styles(admin_client):
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", body)
 
 
-def document(key: str = "orders/A") -> HiLoDocument:
-    return HiLoDocument.objects.get(pk=key)
-
-
 @pytest.mark.django_db(transaction=True)
-class TestHistory:
-    def test_the_old_max_is_the_one_under_the_lock(self, admin_client, python):
-        reserve("orders", 200)
-        admin = "/admin/django_hilo/hilodocument/orders_2FA/"
-        python("from django_hilo.counters import reserve; reserve('orders', 10)")
-        admin_client.post(f"{admin}change/", {"max": 500, "initial-max": 200})
-        history = admin_client.get(f"{admin}history/").content.decode()
-        assert "Raised Max from 210 to 500." in history
-
-    @pytest.mark.parametrize("state", ["", "0" * 64])
-    def test_no_confirmation_without_its_page(self, admin_client, state):
-        reserve("tickets", 200)
-        admin_client.post(
-            "/admin/django_hilo/hilodocument/tickets_2FA/change/",
-            {"max": 50, "initial-max": 200, "state": state, "confirmed": "on"},
-        )
-        assert document("tickets/A").max == 200
+def test_the_old_max_is_the_one_under_the_lock(admin_client, python):
+    reserve("orders", 200)
+    python(RESERVE, "10")
+    change(admin_client, 500, 200)
+    assert histories("orders/A") == ["Raised Max from 210 to 500."]

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import html
-import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 
-import django_hilo
 from django_hilo.counters import reserve
 from django_hilo.generator import next_id
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import ServerPrefix
 from django_hilo.signals import counter_changed
 from tests.admin.test_counters import histories, text_of
 from tests.apps.records.models import Order
@@ -20,7 +15,6 @@ from tests.apps.records.models import Order
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 LIST = "/admin/django_hilo/serverprefix/"
-STATIC = Path(django_hilo.__file__).parent / "static/django_hilo"
 
 
 @pytest.fixture
@@ -37,43 +31,14 @@ def changes() -> Any:
     counter_changed.disconnect(note)
 
 
-def preview_of(page: Any) -> dict[str, Any]:
-    """What the page gives to the script of the preview."""
-    found = re.search(r'<input[^>]*name="prefix"[^>]*>', page.content.decode())
-    assert found
-    pairs = re.findall(r'data-hilo-([a-z-]+)="([^"]*)"', found[0])
-    return {name: html.unescape(value) for name, value in pairs}
-
-
-def test_the_list_shows_what_the_next_id_looks_like(admin_client, settings):
-    reserve("orders", 32)
+def test_the_list_shows_what_ids_look_like(admin_client, settings):
     ServerPrefix.objects.create(node_tag="A", prefix="North/")
     ServerPrefix.objects.create(node_tag="ZZ", prefix="South.")
     page = text_of(admin_client.get(LIST))
     assert "A North/ orders/North/33-A" in page
-    assert "ZZ South. orders/South.1-ZZ" in page
+    assert "ZZ South. orders/South.33-ZZ" in page
     settings.HILO = {"SEPARATOR": ":", "SHOW_NODE_TAG": False}
     assert "A North/ orders:North/33 " in text_of(admin_client.get(LIST))
-
-
-def test_the_example_is_of_the_counter_in_use(admin_client):
-    reserve("users", 10)
-    HiLoDocument.objects.create(collection="a-manual-one", node_tag="A", max=5)
-    ServerPrefix.objects.create(node_tag="A", prefix="North/")
-    assert "users/North/11-A" in text_of(admin_client.get(LIST))
-
-
-def test_the_list_costs_the_same_for_each_length(
-    admin_client, django_assert_max_num_queries
-):
-    ServerPrefix.objects.create(node_tag="A", prefix="North/")
-    with django_assert_max_num_queries(100) as one:
-        admin_client.get(LIST)
-    for tag in "BCDEFGHIJK":
-        ServerPrefix.objects.create(node_tag=tag, prefix=f"{tag}/")
-        reserve("orders", 1, node_tag=tag)
-    with django_assert_max_num_queries(len(one)):
-        admin_client.get(LIST)
 
 
 def test_add(admin_client, changes):
@@ -106,7 +71,7 @@ def test_add_on_the_other_database(admin_client, changes):
         ({"prefix": "N" * 33}, "at most 32 characters"),
         ({"node_tag": "a"}, "must be 1 to 4 upper-case letters"),
         ({"node_tag": ""}, "This field is required"),
-        ({"node_tag": "Z"}, "The node “Z” has a prefix on “other” already"),
+        ({"node_tag": "Z"}, "“Z” exists on “other” already"),
         ({"database": "nowhere"}, "Select a valid choice"),
     ],
 )
@@ -124,7 +89,7 @@ def test_change_touches_the_database_that_its_page_named(admin_client, changes):
     ServerPrefix.objects.using("other").create(node_tag="A", prefix="South/")
     url = LIST + "other_3AA/change/"
     page = admin_client.get(url)
-    assert "Holds from each process's next range on" in text_of(page)
+    assert "Holds from the next range on" in text_of(page)
     assert 'name="node_tag"' not in page.content.decode()
     page = admin_client.post(url, {"prefix": "East/", "node_tag": "Z"}, follow=True)
     assert "Database: other" in text_of(page)
@@ -181,33 +146,3 @@ def test_delete_selected(admin_client, changes):
     ]
     ids = LogEntry.objects.values_list("object_id", flat=True)
     assert sorted(ids) == ["other:A", "other:B"]
-
-
-# The preview; the script itself is run by the browser tests.
-
-
-def test_the_script_gets_what_it_needs(admin_client, settings):
-    reserve("OrderLines", 2)
-    reserve("orders", 5, using="other", node_tag="Q")
-    page = admin_client.get(LIST + "add/")
-    assert "django_hilo/server_prefix_preview.js" in page.content.decode()
-    preview = preview_of(page)
-    assert json.loads(preview["examples"]) == {
-        "default": {"": ["orders/", "1"], "A": ["OrderLines/", "3"]},
-        "other": {"": ["orders/", "1"], "Q": ["orders/", "6"]},
-    }
-    assert (preview["database"], preview["node-tag"]) == ("default", "")
-    assert preview["show-node-tag"] == "yes"
-    ServerPrefix.objects.using("other").create(node_tag="Q", prefix="North/")
-    settings.HILO = {"SHOW_NODE_TAG": False, "SEPARATOR": ":"}
-    preview = preview_of(admin_client.get(LIST + "other_3AQ/change/"))
-    assert list(json.loads(preview["examples"])) == ["other"]
-    assert json.loads(preview["examples"])["other"]["Q"] == ["orders:", "6"]
-    assert (preview["database"], preview["node-tag"]) == ("other", "Q")
-    assert preview["show-node-tag"] == "no"
-
-
-@pytest.mark.parametrize("name", ["max_preview.js", "server_prefix_preview.js"])
-def test_the_scripts_keep_to_a_strict_policy(name):
-    script = (STATIC / name).read_text()
-    assert not re.search(r"eval|innerHTML|Function\(|\.style|setAttribute", script)

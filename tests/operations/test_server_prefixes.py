@@ -7,12 +7,10 @@ from threading import Barrier
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, connections
+from django.db import connections
 
 from django_hilo._operations import server_prefixes
-from django_hilo.admin.examples import examples
-from django_hilo.counters import reserve
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import ServerPrefix
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -40,19 +38,3 @@ class TestPrefixes:
         server_prefixes.set_prefix("A", "North/", using="default", user=None)
         with pytest.raises(ValidationError, match="same ids"):
             server_prefixes.set_prefix("B", "North/", using="other", user=None)
-
-    def test_a_database_that_is_away_spoils_no_preview(self, monkeypatch):
-        reserve("orders", 5)
-        actual = HiLoDocument.objects.using
-
-        def using(alias):
-            if alias == "other":
-                raise DatabaseError("away")
-            return actual(alias)
-
-        monkeypatch.setattr(HiLoDocument.objects, "using", using)
-        assert '"A": ["orders/", "6"]' in examples(["default"])
-
-    def test_a_preview_has_the_width_of_the_field(self):
-        reserve("sortables", 5)
-        assert f'"A": ["sortables/", "{6:019}"]' in examples(["default"])

@@ -13,7 +13,6 @@ from django_hilo._operations.table_scan import (
     aliases,
     fields_on,
     gapless_fields,
-    highest_gapless_number,
     highest_number,
     may_have_table,
 )
@@ -90,20 +89,20 @@ class Command(BaseCommand):
 
     def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
         target = resolve(field, using)
-        highest = highest_number(field, using)
+        highest = highest_number(field, using, target.node_tag)
         current = target.source.read_max(target.using)
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
         raise_it = partial(target.source.raise_floor, target.using, highest)
         self.raise_if_lower(name, current, highest, raise_it, dry_run)
         is_own = isinstance(target.source, OwnCounter)
         if is_own and 0 < highest <= current and not dry_run:
-            # After a restore the counter has the ticket of a range that went back
-            # before, or will: its return must not lower Max under the highest id.
+            # After a restore the counter has the ticket of a range whose return must
+            # not lower Max under the highest id.
             raise_it()
 
     def raise_gapless(self, field: Any, using: str, dry_run: bool) -> None:
         collection = field.collection_name
-        highest = highest_gapless_number(field, using)
+        highest = highest_number(field, using, "")
         self.raise_if_lower(
             f"{field}: the last gapless number of {collection!r} on {using!r}",
             last_gapless_number(collection, using),
