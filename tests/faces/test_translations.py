@@ -180,7 +180,7 @@ def rows():
             {"action": "reserve_block", "_selected_action": "orders/A"},
             "«How many numbers»",
         ),
-        (PREFIXES, None, "«next id, for example»"),
+        (PREFIXES, None, "«an id, for example»"),
         (f"{PREFIXES}add/", None, "«server prefix»"),
         (
             f"{PREFIXES}add/",
