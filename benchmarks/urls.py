@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from django_hilo.rest_framework.permissions import TAKE_IDS, HasPermissionOfMethod
+from django_hilo.rest_framework.access import HasPermissionOfMethod
+from django_hilo.rest_framework.views import TAKE_IDS
 
 
 class Constant(APIView):

@@ -1,4 +1,4 @@
-"""Which counter an address means; 404 for none."""
+"""Look up the counter that an address names, or raise NotFound."""
 
 from __future__ import annotations
 
@@ -34,22 +34,21 @@ def _named(validate: Callable[[str], None], name: str) -> str:
     return name
 
 
-def lendable(collection: str, using: str | None) -> Target:
+def lendable(
+    collection: str,
+    using: str | None,
+    look_up: Callable[[str, str | None], Target] = remote.known_target,
+) -> Target:
     """Return the counter of a collection that a model or a counter knows."""
-    _named(validate_collection, collection)
     try:
-        return remote.known_target(collection, using)
+        return look_up(_named(validate_collection, collection), using)
     except LookupError as error:
         raise NotFound(str(error)) from error
 
 
 def gapless(collection: str, using: str | None) -> Target:
     """Return the counter of a collection that also a gapless counter may know."""
-    _named(validate_collection, collection)
-    try:
-        target = remote.known_gapless_target(collection, using)
-    except LookupError as error:
-        raise NotFound(str(error)) from error
+    target = lendable(collection, using, remote.known_gapless_target)
     if not settings.SHOW_NODE_TAG and target.field is not None:
         raise Conflict(
             _(
@@ -78,5 +77,5 @@ def stored(collection: str, node_tag: str, using: str | None) -> HiLoDocument:
 
 
 def node(node_tag: str) -> str:
-    """Return a node tag that may have a server prefix."""
+    """Return a node tag inside the grammar."""
     return _named(validate_node_tag, node_tag)

@@ -1,4 +1,4 @@
-"""Serializer fields; each message names the bounds."""
+"""Serializer fields, whose messages name the bounds."""
 
 from __future__ import annotations
 
@@ -45,17 +45,14 @@ class WholeNumberField(serializers.IntegerField):
     }
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
-        """Raise ValidationError with a message that names the bounds."""
         bounds = {"min_value": self.min_value, "max_value": self.max_value}
         super().fail(key, **bounds, **kwargs)
 
     def get_value(self, dictionary: Any) -> Any:
-        """Return the value as the body has it; of forms, digits as a number."""
         value = super().get_value(dictionary)
         return _read(value) if html.is_html_input(dictionary) else value
 
     def to_internal_value(self, data: Any) -> int:
-        """Return a number within the bounds, else fail and name them."""
         assert self.min_value is not None and self.max_value is not None
         is_number = isinstance(data, int) and not isinstance(data, bool)
         if not is_number or not self.min_value <= data <= self.max_value:
@@ -68,7 +65,6 @@ class QueryNumberField(WholeNumberField):
     """A whole number in the query of an address."""
 
     def to_internal_value(self, data: Any) -> int:
-        """Return the number that the text stands for."""
         return super().to_internal_value(_read(data))
 
 
@@ -118,7 +114,6 @@ class NameField(serializers.ChoiceField):
     }
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
-        """Raise ValidationError with a message that names the choices."""
         wrong = shown(kwargs.pop("input", ""))
         choices = ", ".join(map(str, self.choices))
         super().fail(key, input=wrong, choices=choices, **kwargs)

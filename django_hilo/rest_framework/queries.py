@@ -1,4 +1,4 @@
-"""What stands after the ``?`` of an address."""
+"""The parameters after the ``?`` of an address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django_hilo.rest_framework.fields import (
     NameField,
     QueryNumberField,
 )
-from django_hilo.rest_framework.pagination import CounterPagination
+from django_hilo.rest_framework.listing import CounterPagination
 
 MAX_PAGE = 2**31 - 1
 ORDERINGS = ["collection", "node_tag", "max", "reserved_at"]

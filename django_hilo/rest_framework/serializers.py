@@ -1,4 +1,4 @@
-"""What requests bring and answers show. A counter's ticket is never shown."""
+"""The bodies of requests and answers. A counter's ticket is never shown."""
 
 from __future__ import annotations
 
@@ -122,7 +122,3 @@ class GaplessNumberSerializer(serializers.Serializer[Any]):
 
     number = serializers.IntegerField(min_value=1)
     id = serializers.CharField()
-
-
-class NothingSerializer(serializers.Serializer[Any]):
-    """Nothing is needed; `{}` will do."""

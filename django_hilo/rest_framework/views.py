@@ -1,4 +1,7 @@
-"""Thin views over `steering`, `lending` and `generator`."""
+"""Views over `edit_counter`, `server_prefixes` and `generator`.
+
+The docstrings are shown in the browsable API and in the schema.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from rest_framework.generics import GenericAPIView, ListAPIView
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
+from rest_framework.serializers import BaseSerializer, Serializer
 
 from django_hilo._allocation.target import home_of
 from django_hilo._operations import edit_counter, server_prefixes
@@ -28,22 +31,23 @@ from django_hilo.generator import next_numbered_ids
 from django_hilo.identifiers import id_start
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework import bodies, counters, queries, serializers
+from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
 from django_hilo.rest_framework.errors import as_api_exception
-from django_hilo.rest_framework.filters import CounterFilter, CounterOrdering
-from django_hilo.rest_framework.pagination import CounterPagination
-from django_hilo.rest_framework.permissions import (
-    CHANGE_DOCUMENTS,
-    CHANGE_PREFIXES,
-    TAKE_IDS,
-    VIEW_DOCUMENTS,
-    VIEW_PREFIXES,
-    HasPermissionOfMethod,
+from django_hilo.rest_framework.listing import (
+    CounterFilter,
+    CounterOrdering,
+    CounterPagination,
 )
-from django_hilo.rest_framework.throttling import HiLoThrottle
+
+VIEW_DOCUMENTS = "django_hilo.view_hilodocument"
+CHANGE_DOCUMENTS = "django_hilo.change_hilodocument"
+TAKE_IDS = "django_hilo.take_hilo_ids"
+VIEW_PREFIXES = "django_hilo.view_serverprefix"
+CHANGE_PREFIXES = "django_hilo.change_serverprefix"
 
 
 class HiLoView(GenericAPIView[Any]):
-    """What all endpoints share; a project's defaults of DRF do not weaken it."""
+    """The base of all endpoints; a project's defaults of DRF do not weaken it."""
 
     needs: ClassVar[dict[str, str]]
     query_class: type[BaseSerializer[Any]] = queries.DatabaseQuery
@@ -61,11 +65,10 @@ class HiLoView(GenericAPIView[Any]):
     def dispatch(
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Answer a request, and keep what it holds out of error pages."""
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the query too, of those who may ask for what can be asked."""
+        """Check the query, after the permission and if the method is known."""
         super().initial(request, *args, **kwargs)
         if request.query_params and request.method in self.allowed_methods:
             query = self.query_class(data=request.query_params.dict())
@@ -78,7 +81,6 @@ class HiLoView(GenericAPIView[Any]):
         super().perform_authentication(request)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer our errors as HTTP does."""
         return super().handle_exception(as_api_exception(exc))
 
     def finalize_response(
@@ -91,11 +93,16 @@ class HiLoView(GenericAPIView[Any]):
 
     @property
     def database(self) -> str | None:
-        """The alias that was asked for."""
+        """The alias in the query."""
         return self.query.get("database")
 
+    @property
+    def home(self) -> str:
+        """The alias in the query, or the home database."""
+        return self.database or home_of(DEFAULT_DB_ALIAS)
+
     def sent(self) -> dict[str, Any]:
-        """Return what the body brings, or raise ValidationError."""
+        """Return the validated body, or raise ValidationError."""
         serializer = self.get_serializer(data=self.request.data)
         serializer.is_valid(raise_exception=True)
         data: dict[str, Any] = serializer.validated_data
@@ -110,13 +117,11 @@ class HiLoListView(HiLoView, ListAPIView[Any]):
     pagination_class = CounterPagination
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the rows of the database that was asked for."""
-        using = self.database or home_of(DEFAULT_DB_ALIAS)
-        return self.model._default_manager.using(using)
+        return self.model._default_manager.using(self.home)
 
 
 class Documents(HiLoListView):
-    """The counters of a database."""
+    """List the counters of a database."""
 
     needs = {"GET": VIEW_DOCUMENTS}
     model = HiLoDocument
@@ -128,7 +133,11 @@ class Documents(HiLoListView):
 
 
 class Document(HiLoView):
-    """One counter. Max can be raised; nothing lowers it here."""
+    """A counter.
+
+    Max can be raised: the next range starts over it. Lowering is refused, always:
+    numbers would be given twice.
+    """
 
     needs = {"GET": VIEW_DOCUMENTS, "PATCH": CHANGE_DOCUMENTS}
 
@@ -147,7 +156,7 @@ class Document(HiLoView):
     def patch(
         self, request: Request, collection: str, node_tag: str, **names: Any
     ) -> Response:
-        """Raise Max."""
+        """Raise Max of a counter."""
         number = self.sent()["max"]
         row = counters.stored(collection, node_tag, self.database)
         row = edit_counter.raise_max(row, number, user=request.user)
@@ -155,17 +164,19 @@ class Document(HiLoView):
 
 
 class NextIds(HiLoView):
-    """Ids out of the ranges that this process holds.
+    """Ids out of the ranges that this process has reserved.
 
-    Numbers are unique among those of one counter only: they carry neither collection
-    nor node tag. There may be gaps.
+    Numbers are unique among those of one counter only, and carry neither its collection
+    nor its node tag: store ids, or keep numbers of different counters apart. There may
+    be gaps, and numbers do not come in the order of time. Numbers above 2^53 are exact
+    in `ids` only, for readers that keep numbers as floating point, as JavaScript does.
     """
 
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.NextIdsSerializer
 
     def post(self, request: Request, collection: str, **names: Any) -> Response:
-        """Give the next ids."""
+        """Take ids."""
         count = self.sent()["count"]
         target = counters.lendable(collection, self.database)
         pairs = next_numbered_ids(target, count)
@@ -180,8 +191,11 @@ class NextIds(HiLoView):
 class Ranges(HiLoView):
     """Ranges for programs that make ids themselves.
 
-    An id is collection + separator + server_prefix + number, with leading zeros up to
-    width, and - and the node tag where it is not empty.
+    The range is the caller's: nobody else gets its numbers. An id is collection +
+    separator + server_prefix + number, with leading zeros up to width digits, and, if
+    node_tag is not empty, - and node_tag. The numbers are unique among those of one
+    counter only; unused ones stay a gap. Read numbers as 64-bit integers: above 2^53
+    floating point is not exact.
     """
 
     needs = {"POST": TAKE_IDS}
@@ -206,13 +220,17 @@ class Ranges(HiLoView):
 
 
 class RangeReturn(HiLoView):
-    """The unused ends of ranges, as long as they are the newest of their counter."""
+    """The unused ends of ranges.
+
+    Only the newest range of a counter can go back, and only with its ticket, once. A
+    refused return leaves a gap, which does no harm.
+    """
 
     needs = {"POST": TAKE_IDS}
     serializer_class = serializers.RangeReturnSerializer
 
     def post(self, request: Request, collection: str, **names: Any) -> Response:
-        """Take back the numbers over ``last``."""
+        """Return the unused end of a range."""
         sent = self.sent()
         target = counters.lendable(collection, self.database)
         number = edit_counter.return_lent(target, **sent, user=request.user)
@@ -220,7 +238,7 @@ class RangeReturn(HiLoView):
 
 
 class Prefixes(HiLoListView):
-    """The server prefixes; a node without one has the empty one."""
+    """List the server prefixes; a node without one has the empty one."""
 
     needs = {"GET": VIEW_PREFIXES}
     model = ServerPrefix
@@ -228,7 +246,7 @@ class Prefixes(HiLoListView):
 
 
 class Prefix(HiLoView):
-    """The server prefix of one node."""
+    """The server prefix of a node; it holds from each process's next range on."""
 
     needs = {"PUT": CHANGE_PREFIXES}
     serializer_class = serializers.SetPrefixSerializer
@@ -236,30 +254,30 @@ class Prefix(HiLoView):
     def get_object(self) -> ServerPrefix:
         """Return the prefix as it is, for DRF's answer to OPTIONS."""
         tag = counters.node(self.kwargs["node_tag"])
-        using = self.database or home_of(DEFAULT_DB_ALIAS)
-        row = ServerPrefix.objects.using(using).filter(pk=tag).first()
+        row = ServerPrefix.objects.using(self.home).filter(pk=tag).first()
         return row or ServerPrefix(node_tag=tag)
 
     def put(self, request: Request, node_tag: str, **names: Any) -> Response:
-        """Set the prefix; it holds from each process's next range on."""
+        """Set the server prefix of a node."""
         prefix = self.sent()["prefix"]
-        tag = counters.node(node_tag)
-        using = self.database or home_of(DEFAULT_DB_ALIAS)
-        row = server_prefixes.set_prefix(tag, prefix, using=using, user=request.user)
+        row = server_prefixes.set_prefix(
+            counters.node(node_tag), prefix, using=self.home, user=request.user
+        )
         return Response(serializers.PrefixSerializer(row).data)
 
 
 class GaplessNext(HiLoView):
     """Gapless numbers, one by one.
 
-    The counter stays locked until the transaction of the request ends.
+    There are no gaps, except for answers that never arrive. The number belongs to the
+    transaction of the request: the counter stays locked until that ends.
     """
 
     needs = {"POST": TAKE_IDS}
-    serializer_class = serializers.NothingSerializer
+    serializer_class = Serializer  # nothing is needed; {} will do
 
     def post(self, request: Request, collection: str, **names: Any) -> Response:
-        """Take the next gapless number."""
+        """Take a gapless number."""
         self.sent()
         target = counters.gapless(collection, self.database)
         number = edit_counter.take_gapless(

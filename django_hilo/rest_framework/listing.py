@@ -1,12 +1,23 @@
+"""Pages, filters and order of the lists."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework.filters import BaseFilterBackend, OrderingFilter
+from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 
 from django_hilo.rest_framework.counters import tag_of
+
+
+class CounterPagination(PageNumberPagination):
+    """100 rows a page, or as many as ``?page_size=`` says, up to 1000."""
+
+    page_size = 100
+    page_size_query_param = "page_size"
+    max_page_size = 1000
 
 
 class CounterFilter(BaseFilterBackend):
@@ -15,7 +26,6 @@ class CounterFilter(BaseFilterBackend):
     def filter_queryset(
         self, request: Request, queryset: QuerySet[Any], view: Any
     ) -> QuerySet[Any]:
-        """Return the rows that are asked for."""
         if "collection" in view.query:
             queryset = queryset.filter(collection=view.query["collection"].lower())
         if "node_tag" in view.query:
@@ -27,5 +37,4 @@ class CounterOrdering(OrderingFilter):
     """Order as ``?ordering=`` asks, and by the key, so that pages never overlap."""
 
     def get_ordering(self, request: Any, queryset: Any, view: Any) -> tuple[str, ...]:
-        """Return the fields to order by."""
         return (*(super().get_ordering(request, queryset, view) or ()), "pk")
