@@ -1,7 +1,7 @@
-"""Who may ask: a user with the permission over HTTP Basic, or a token in the path.
+"""Access for a user with the permission, by HTTP Basic, or for a token in the path.
 
-A token lets ids be taken; what an administrator does needs a user.
-A session's cookie does not count: these requests write without a CSRF token.
+A token allows taking ids; the requests of administrators need a user. A session's
+cookie does not count: these requests write without a CSRF token.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check_access(request: HttpRequest, token: str | None, permission: str) -> No
 
 
 def is_accepted(token: str) -> bool:
-    """Tell whether a digest in the settings is the token's, in constant time."""
+    """Return whether a digest in the settings is the token's, in constant time."""
     mine = sha256(token.encode(errors="replace")).hexdigest().encode()
     found = False
     for digest in settings.RAVENDB_TOKENS:

@@ -1,7 +1,7 @@
-"""What all endpoints share: access, JSON in every case, nothing stored or logged.
+"""The frame of all endpoints: access, errors as JSON, and nothing stored or logged.
 
-The path may hold a token. So no exception leaves an endpoint, and no answer is left for
-Django to log, since Django logs the path.
+The path may contain a token, and Django logs the path of failed requests. So no
+exception leaves an endpoint, and Django logs none of its answers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,11 @@ def endpoint(
             names = {k: v for k, v in captured.items() if f"{{{k}}}" in route}
             try:
                 if request.method != method:
-                    raise _wrong_method(method)
+                    text, allowed = (
+                        f"Only {method} is answered here.",
+                        {"Allow": method},
+                    )
+                    raise Refusal(405, "System.NotSupportedException", text, allowed)
                 check_access(request, token, permission)
                 response = view(request, **names)  # type: ignore[call-arg]
             except Exception as error:  # noqa: BLE001 - Django would log the path
@@ -83,10 +87,10 @@ def not_found(request: HttpRequest, **names: str) -> HttpResponse:
 
 
 def _opened(view: View) -> View:
-    """Take a view out of what Django does to those of browsers.
+    """Exempt a view from CSRF tokens, logins and ATOMIC_REQUESTS.
 
-    What is taken is committed inside the view, whatever ATOMIC_REQUESTS says: a COMMIT
-    that fails after it would be an error that Django logs.
+    Numbers are committed inside the view: a COMMIT that fails after it would be an
+    error that Django logs.
     """
     for alias in connections:
         view = transaction.non_atomic_requests(using=alias)(view)
@@ -123,17 +127,12 @@ def _refusal(error: Exception, route: str) -> Refusal:
         logger.warning("RavenDB's %s failed: %s", route, error)
         told = "The database is busy or away; try again."
         return Refusal(503, "System.TimeoutException", told)
-    if isinstance(error, CounterExhausted | RangeNotLent):
+    if isinstance(error, (CounterExhausted, RangeNotLent)):
         logger.warning("RavenDB's %s failed: %s", route, error)
         return Refusal(400, "System.InvalidOperationException", str(error))
     logger.exception("RavenDB's %s failed", route)
     told = "The server cannot do it now; its log tells why."
     return Refusal(500, "System.InvalidOperationException", told)
-
-
-def _wrong_method(method: str) -> Refusal:
-    message = f"Only {method} is answered here."
-    return Refusal(405, "System.NotSupportedException", message, {"Allow": method})
 
 
 def _url(request: HttpRequest, route: str, names: dict[str, Any]) -> str:

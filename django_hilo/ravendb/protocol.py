@@ -1,11 +1,16 @@
-"""What RavenDB's clients send and expect: parameters, capacity, bodies; pure."""
+"""RavenDB's protocol without a database: parameters, capacity, times and bodies.
+
+The functions of parameters raise `Refusal` for what they cannot read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+from django.http import QueryDict
 
 from django_hilo.counters.ranges import next_capacity
 from django_hilo.exceptions import InvalidDocumentId
@@ -17,9 +22,6 @@ from django_hilo.identifiers import (
     shown,
 )
 
-# What the name of an identity ends in, given or not.
-IDENTITY_END = "|"
-
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 # .NET's round-trip format: exactly 7 digits of a fraction, any zone or none (UTC).
 _TIMESTAMP = re.compile(
@@ -28,16 +30,8 @@ _TIMESTAMP = re.compile(
 )
 
 
-class Query(Protocol):
-    """The part of a QueryDict that is read here."""
-
-    def getlist(self, key: str) -> list[str]:
-        """Return all values of a parameter."""
-        ...
-
-
 class Refusal(Exception):
-    """An answer other than the one asked for; ``type`` is the name of .NET's error."""
+    """An error answer; ``type`` is the name of .NET's exception."""
 
     def __init__(
         self,
@@ -62,74 +56,14 @@ class NextRange(NamedTuple):
     last_max: int
 
     @classmethod
-    def read(cls, query: Query) -> NextRange:
-        """Read them, or raise `Refusal`."""
+    def read(cls, query: QueryDict) -> NextRange:
+        """Read them from a query."""
         return cls(
-            tag=_collection(query, "tag"),
-            last_size=_integer(query, "lastBatchSize", 0),
+            tag=collection_in(query, "tag"),
+            last_size=integer_in(query, "lastBatchSize", 0),
             last_range_at=parse_last_range_at(_one(query, "lastRangeAt")),
             separator=_separator(query),
-            last_max=_integer(query, "lastMax", 0),
-        )
-
-
-class ReturnedRange(NamedTuple):
-    """The parameters of ``hilo/return``."""
-
-    tag: str
-    end: int
-    last: int
-
-    @classmethod
-    def read(cls, query: Query) -> ReturnedRange:
-        """Read them, or raise `Refusal`."""
-        return cls(
-            tag=_collection(query, "tag"),
-            end=_integer(query, "end"),
-            last=_integer(query, "last"),
-        )
-
-
-class NextIdentity(NamedTuple):
-    """The parameter of ``identity/next``."""
-
-    collection: str
-
-    @classmethod
-    def read(cls, query: Query) -> NextIdentity:
-        """Read it, or raise `Refusal`."""
-        return cls(collection=_collection(query, "name", IDENTITY_END))
-
-
-class SeededIdentity(NamedTuple):
-    """The parameters of ``identity/seed``."""
-
-    collection: str
-    value: int
-    force: bool
-
-    @classmethod
-    def read(cls, query: Query) -> SeededIdentity:
-        """Read them, or raise `Refusal`."""
-        return cls(
-            collection=_collection(query, "name", IDENTITY_END),
-            value=_integer(query, "value", least=0),
-            force=_boolean(query, "force"),
-        )
-
-
-class IdentityPage(NamedTuple):
-    """The parameters of ``debug/identities``."""
-
-    start: int
-    size: int
-
-    @classmethod
-    def read(cls, query: Query) -> IdentityPage:
-        """Read them, or raise `Refusal`."""
-        return cls(
-            start=_integer(query, "start", 0, least=0),
-            size=_integer(query, "pageSize", MAX_NUMBER, least=0),
+            last_max=integer_in(query, "lastMax", 0),
         )
 
 
@@ -176,22 +110,6 @@ def range_body(
     }
 
 
-def topology_body(url: str, database: str, server_tag: str) -> dict[str, Any]:
-    """Return the body of an answer to ``topology``: this server alone."""
-    node = {
-        "Url": url,
-        "ClusterTag": server_tag,
-        "Database": database,
-        "ServerRole": "Member",
-    }
-    return {"Nodes": [node], "Etag": 1}
-
-
-def identities_body(counters: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return the body of an answer to ``debug/identities``."""
-    return {f"{collection}{IDENTITY_END}": last for collection, last in counters}
-
-
 def error_body(url: str, type: str, message: str) -> dict[str, str]:
     """Return the body of an error; the clients show ``Error``."""
     return {
@@ -202,66 +120,68 @@ def error_body(url: str, type: str, message: str) -> dict[str, str]:
     }
 
 
-def bad_parameter(message: str) -> Refusal:
-    """Return the refusal of a parameter."""
+def _bad_parameter(message: str) -> Refusal:
     return Refusal(400, "System.ArgumentException", message)
 
 
-def _one(query: Query, name: str) -> str:
+def _one(query: QueryDict, name: str) -> str:
     values = query.getlist(name)
     if len(values) > 1:
-        raise bad_parameter(f"{name!r} was given {len(values)} times; give it once.")
+        raise _bad_parameter(f"{name!r} was given {len(values)} times; give it once.")
     return values[0] if values else ""
 
 
-def _collection(query: Query, name: str, end: str = "") -> str:
+def collection_in(query: QueryDict, name: str, end: str = "") -> str:
+    """Return the collection in a parameter, without ``end``."""
     text = _one(query, name)
     if not text.strip():
-        raise bad_parameter(
+        raise _bad_parameter(
             f"{name!r} is missing; name a collection, as in {name}=orders."
         )
     try:
         return check_collection(text.removesuffix(end))
     except InvalidDocumentId:
-        raise bad_parameter(
+        raise _bad_parameter(
             f"The {name} {shown(text)} must start with a letter A-Z or a-z, go on with "
             f"letters, digits, '_' or '-', and have at most {MAX_COLLECTION_LENGTH} "
             f"characters."
         ) from None
 
 
-def _separator(query: Query) -> str:
-    separator = _one(query, "identityPartsSeparator").strip()
-    try:
-        return check_separator(separator) if separator else ""
-    except InvalidDocumentId:
-        raise bad_parameter(
-            f"identityPartsSeparator {shown(separator)} must be one ASCII punctuation "
-            f"character, none of '_', '-', '|', '$'; '/' is the usual one."
-        ) from None
-
-
-def _integer(
-    query: Query,
+def integer_in(
+    query: QueryDict,
     name: str,
     default: int | None = None,
     *,
     least: int = -MAX_NUMBER - 1,
 ) -> int:
+    """Return the number in a parameter; an empty one has the default, if it has any."""
     text = _one(query, name).strip()
     if not text and default is not None:
         return default
     number = int(text) if _INTEGER.fullmatch(text) else None
     if number is None or not least <= number <= MAX_NUMBER:
         bound = "-2^63" if least < 0 else least
-        raise bad_parameter(
+        raise _bad_parameter(
             f"{name} must be a whole number from {bound} to 2^63-1, not {shown(text)}."
         )
     return number
 
 
-def _boolean(query: Query, name: str) -> bool:
+def boolean_in(query: QueryDict, name: str) -> bool:
+    """Return whether a parameter is true; an empty one is not."""
     text = _one(query, name).strip().lower()
     if text not in ("", "true", "false"):
-        raise bad_parameter(f"{name} must be 'true' or 'false', not {shown(text)}.")
+        raise _bad_parameter(f"{name} must be 'true' or 'false', not {shown(text)}.")
     return text == "true"
+
+
+def _separator(query: QueryDict) -> str:
+    separator = _one(query, "identityPartsSeparator").strip()
+    try:
+        return check_separator(separator) if separator else ""
+    except InvalidDocumentId:
+        raise _bad_parameter(
+            f"identityPartsSeparator {shown(separator)} must be one ASCII punctuation "
+            f"character, none of '_', '-', '|', '$'; '/' is the usual one."
+        ) from None

@@ -1,4 +1,7 @@
-"""The requests that RavenDB's clients send for ranges of numbers."""
+"""The requests that RavenDB's clients send, for ranges and identities.
+
+Identities are RavenDB's name for gapless numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,38 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from django_hilo._allocation.target import Target, home_of
-from django_hilo._operations import remote
+from django_hilo._operations import edit_counter, remote
 from django_hilo.conf import settings
+from django_hilo.counters import gapless
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.identifiers import id_start
-from django_hilo.ravendb import protocol
+from django_hilo.identifiers import MAX_NUMBER, id_start
+from django_hilo.models import GaplessCounter
+from django_hilo.ravendb import access
 from django_hilo.ravendb.databases import (
     alias_of,
     check_room,
+    gapless_counter_of,
     server_tag_of,
     target_of,
 )
 from django_hilo.ravendb.endpoints import endpoint
-from django_hilo.ravendb.protocol import NextRange, Refusal, ReturnedRange
+from django_hilo.ravendb.protocol import (
+    NextRange,
+    Refusal,
+    boolean_in,
+    capacity_of,
+    collection_in,
+    integer_in,
+    range_body,
+)
 
 logger = logging.getLogger("django_hilo")
 
 # Marks the ranges that a client may give back, for lack of a ticket in the protocol.
 ISSUER = "ravendb-"
+
+# What the name of an identity ends in, given or not.
+IDENTITY_END = "|"
 
 
 @endpoint("GET", "/databases/{database}/hilo/next")
@@ -34,11 +51,11 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     wanted = NextRange.read(request.GET)
     target = target_of(wanted.tag, database)
     check_room(target)
-    size = protocol.capacity_of(wanted, timezone.now(), *target.capacities)
+    size = capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
     lent = remote.lend(target, size, needed=1, above=above, issuer=ISSUER)
     separator = wanted.separator or settings.SEPARATOR
-    body = protocol.range_body(
+    body = range_body(
         id_start(wanted.tag, separator, lent.server_prefix),
         lent.range.low,
         lent.range.high,
@@ -51,10 +68,10 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
 @endpoint("PUT", "/databases/{database}/hilo/return")
 def return_range(request: HttpRequest, database: str) -> HttpResponse:
     """Take the unused end of a range back: 204, taken or not, as RavenDB has it."""
-    returned = ReturnedRange.read(request.GET)
-    target = target_of(returned.tag, database)
+    target = target_of(collection_in(request.GET, "tag"), database)
+    end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
-        remote.take_back_issued(target, returned.end, returned.last, ISSUER)
+        remote.take_back_issued(target, end, last, ISSUER)
     except RangeNotReturned as refused:
         logger.debug("A client of RavenDB's keeps a gap: %s", refused)
     return HttpResponse(status=204)
@@ -71,9 +88,45 @@ def topology(request: HttpRequest) -> HttpResponse:
             "With HTTP Basic the clients stay with the URL that they were given.",
         )
     database = request.GET.get("name", "")
-    tag = settings.node_tag(home_of(alias_of(database)))
     base = request.build_absolute_uri(request.path).removesuffix("/topology")
-    return JsonResponse(protocol.topology_body(base, database, tag))
+    node = {
+        "Url": base,
+        "ClusterTag": settings.node_tag(home_of(alias_of(database))),
+        "Database": database,
+        "ServerRole": "Member",
+    }
+    return JsonResponse({"Nodes": [node], "Etag": 1})
+
+
+@endpoint("POST", "/databases/{database}/identity/next")
+def next_identity(request: HttpRequest, database: str) -> HttpResponse:
+    """Take the next number, in no transaction of the client's."""
+    name = collection_in(request.GET, "name", IDENTITY_END)
+    number = gapless.next_gapless_number(*gapless_counter_of(name, database))
+    return JsonResponse({"NewIdentityValue": number})
+
+
+@endpoint("POST", "/databases/{database}/identity/seed", access.SEED)
+def seed_identity(request: HttpRequest, database: str) -> HttpResponse:
+    """Set the last number, of an unknown collection too, and answer what it is then."""
+    _, last = edit_counter.seed_gapless(
+        collection_in(request.GET, "name", IDENTITY_END),
+        integer_in(request.GET, "value", least=0),
+        force=boolean_in(request.GET, "force"),
+        using=alias_of(database),
+        user=request.user,
+    )
+    return JsonResponse({"NewSeedValue": last})
+
+
+@endpoint("GET", "/databases/{database}/debug/identities", access.VIEW_IDENTITIES)
+def identities(request: HttpRequest, database: str) -> HttpResponse:
+    """List the last numbers by collection."""
+    start = integer_in(request.GET, "start", 0, least=0)
+    size = integer_in(request.GET, "pageSize", MAX_NUMBER, least=0)
+    rows = GaplessCounter.objects.using(alias_of(database)).order_by("collection")
+    counters = rows.values_list("collection", "last")[start:][:size]
+    return JsonResponse({f"{name}{IDENTITY_END}": last for name, last in counters})
 
 
 def _bounded(last_max: int, target: Target) -> int:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from django_hilo.ravendb.protocol import (
     NextRange,
     Refusal,
-    ReturnedRange,
     capacity_of,
     error_body,
     format_last_range_at,
+    integer_in,
     parse_last_range_at,
     range_body,
 )
@@ -162,16 +162,11 @@ class TestParameters:
         assert refused.value.status == 400
         assert len(str(refused.value)) < 400
 
-    @pytest.mark.parametrize(
-        "given", ["", "tag=a", "tag=a&end=1", "tag=a&last=1", "tag=a&end=1&last=null"]
-    )
-    def test_of_return_that_are_refused(self, given):
-        with pytest.raises(Refusal, match=r"'tag'|must be a whole number"):
-            ReturnedRange.read(QueryDict(given))
-
-    def test_of_return(self):
-        query = QueryDict("tag=orders&end=64&last=-5")
-        assert ReturnedRange.read(query) == ("orders", 64, -5)
+    @pytest.mark.parametrize("given", ["", "end=", "end=null", "last=1"])
+    def test_a_number_that_is_needed(self, given):
+        assert integer_in(QueryDict("end=-5"), "end") == -5
+        with pytest.raises(Refusal, match="must be a whole number"):
+            integer_in(QueryDict(given), "end")
 
 
 def test_the_bodies_have_ravendbs_fields():
