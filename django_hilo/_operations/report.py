@@ -1,16 +1,15 @@
-"""What `hilo_show` tells, as plain data: JSON as it stands, and tables are made of it.
+"""The rows that `hilo_show` prints, as JSON or as tables.
 
-The keys are documented in docs/how-to/observability.md, and stay.
+docs/how-to/observability.md documents their keys, which do not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import Error, connections
 
-from django_hilo._operations.bucket_report import keys_with_buckets, measure
 from django_hilo._operations.table_scan import (
     gapless_fields,
     homes,
@@ -19,9 +18,6 @@ from django_hilo._operations.table_scan import (
 )
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
-
-# Of the fullest buckets of a model on a database.
-_LARGEST = 5
 
 Row = dict[str, Any]
 
@@ -46,7 +42,7 @@ def counters(databases: Iterable[str]) -> list[Row]:
 
 
 def sources(databases: Iterable[str]) -> list[Row]:
-    """Return the counters that are no HiLoDocument, each with what was given so far."""
+    """Return the counters of other systems, each with the highest number so far."""
     rows = []
     for alias in databases:
         for collection, source in other_sources(alias):
@@ -68,7 +64,7 @@ def sources(databases: Iterable[str]) -> list[Row]:
 
 
 def gapless_counters(databases: Iterable[str]) -> list[Row]:
-    """Return the counters of gapless numbers, where their table is."""
+    """Return the counters of gapless numbers, of databases that have their table."""
     return [
         {"database": alias, "collection": counter.collection, "last": counter.last}
         for alias in databases
@@ -85,37 +81,3 @@ def _has_gapless_numbers(alias: str) -> bool:
     return (
         GaplessCounter._meta.db_table in connections[alias].introspection.table_names()
     )
-
-
-def buckets(databases: Iterable[str], oversized: int) -> Iterator[Row]:
-    """Yield the models whose ids have to do with buckets, and their fullest ones.
-
-    Raises ImportError without the package xxhash.
-    """
-    for field in keys_with_buckets():
-        sizes = {
-            alias: measure(field, alias, _LARGEST)
-            for alias in databases
-            if may_have_table(alias, field.model)
-        }
-        yield {
-            "model": field.model._meta.label,
-            "rows": sum(size.rows for size in sizes.values()),
-            "databases": [
-                {
-                    "database": alias,
-                    "rows": size.rows,
-                    "buckets": size.buckets,
-                    "largest": [
-                        {
-                            "bucket": bucket.number,
-                            "rows": bucket.rows,
-                            "text": bucket.text,
-                            "oversized": bucket.rows > oversized,
-                        }
-                        for bucket in size.largest
-                    ],
-                }
-                for alias, size in sizes.items()
-            ],
-        }

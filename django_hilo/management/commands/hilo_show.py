@@ -53,7 +53,9 @@ class Command(BaseCommand):
         only = [options["database"]] if options["database"] else None
         try:
             if options["buckets"]:
-                models = report.buckets(only or aliases(), options["oversized"])
+                from django_hilo._operations import bucket_report  # needs xxhash
+
+                models = bucket_report.buckets(only or aliases(), options["oversized"])
                 found: dict[str, Iterable[Row]] = {"models": models}
             else:
                 found = {
