@@ -117,10 +117,6 @@ class TestBasic:
         allowed(a_user("Zoë", "Grüße"))
         assert client.get(URL, headers=basic("Zoë:Grüße")).status_code == 201
 
-    def test_a_superuser(self, client):
-        a_user(is_superuser=True)
-        assert client.get(URL, headers=basic("robot:pa:ss")).status_code == 201
-
     def test_a_user_without_the_permission(self, client):
         a_user(is_staff=True)
         response = client.get(URL, headers=basic("robot:pa:ss"))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection, connections
 from django.test import Client
 
 from django_hilo.counters import gapless, next_gapless_number, seed_gapless_number
@@ -191,41 +190,6 @@ ENDPOINTS = {
 each_endpoint = pytest.mark.parametrize("rest", ENDPOINTS)
 
 
-class TestAccess:
-    @each_endpoint
-    def test_a_user_needs_the_permission_of_each(self, rest):
-        method, permission = ENDPOINTS[rest]
-        others = {needed for _, needed in ENDPOINTS.values()} - {permission}
-        raven = Raven(*others)
-        response = raven.send(rest, method=method)
-        assert response.status_code == 403
-        assert f"django_hilo.{permission}" in response.json()["Message"]
-        assert not GaplessCounter.objects.exists()
-
-        raven.user.user_permissions.add(Permission.objects.get(codename=permission))
-        assert raven.send(rest, method=method).status_code == 200
-
-    @each_endpoint
-    def test_nobody(self, raven, rest):
-        method, _ = ENDPOINTS[rest]
-        raven.http.force_login(raven.user)
-        raven.headers = {}
-        assert raven.send(rest, method=method).status_code == 401
-        assert not GaplessCounter.objects.exists()
-
-    @each_endpoint
-    def test_a_token_lets_numbers_be_taken_and_no_more(self, client, rest):
-        method, permission = ENDPOINTS[rest]
-        url = f"/raven/{TOKEN}/databases/shop/{rest}"
-        response = client.generic(method, url)
-        if permission == "take_hilo_ids":
-            assert response.json() == {"NewIdentityValue": 1}
-            return
-        assert response.status_code == 403
-        assert f"django_hilo.{permission}" in response.json()["Message"]
-        assert not GaplessCounter.objects.exists()
-
-
 @each_endpoint
 def test_other_methods_and_slashes_do_nothing(raven, rest):
     allowed, _ = ENDPOINTS[rest]
@@ -236,31 +200,6 @@ def test_other_methods_and_slashes_do_nothing(raven, rest):
     path, _, query = rest.partition("?")
     assert raven.send(f"{path}/?{query}", method=allowed).status_code == 404
     assert not GaplessCounter.objects.exists()
-
-
-@each_endpoint
-def test_no_answer_may_be_stored(raven, rest):
-    method, _ = ENDPOINTS[rest]
-    assert "no-store" in raven.send(rest, method=method)["Cache-Control"]
-
-
-def test_it_is_committed_before_the_answer(raven, monkeypatch):
-    from django_hilo.ravendb import endpoints
-
-    for alias in connections:
-        # Read by Django's handler from the settings of each connection.
-        monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
-    inside = []
-
-    def unstored(response):
-        last = GaplessCounter.objects.get(pk="users").last
-        inside.append((connection.in_atomic_block, last))
-        return response
-
-    monkeypatch.setattr(endpoints, "_unstored", unstored)
-    raven.next()
-    raven.seed("users&value=5")
-    assert inside == [(False, 1), (False, 5)]
 
 
 class TestSignal:

@@ -161,13 +161,6 @@ class TestNext:
         assert len(raven.numbers("ORDERS")) == 5
         assert len(raven.numbers("orders", lastBatchSize=1_000)) == 10
 
-    @pytest.mark.parametrize(
-        ("asked", "given"), [(-1, 32), (-(2**63), 32), (2**63 - 1, 1_000)]
-    )
-    def test_last_batch_size_is_clamped(self, raven, settings, asked, given):
-        settings.HILO = {**settings.HILO, "MAX_CAPACITY": 1_000}
-        assert len(raven.numbers(lastBatchSize=asked)) == given
-
 
 class TestLastMax:
     def test_hilo_cannot_go_down(self, raven):
@@ -301,10 +294,6 @@ class TestReturn:
         assert max_of(using="other", tag="B") == 32
         assert raven.give_back(32, 3, database="second") == 204
         assert max_of(using="other", tag="B") == 3
-
-    @pytest.mark.parametrize("end", ["x", "", "1e30", 10**30])
-    def test_what_is_no_number_is_told(self, raven, end):
-        assert raven.give_back(end, 1) == 400
 
 
 class TestTopology:
