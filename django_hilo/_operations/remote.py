@@ -1,4 +1,4 @@
-"""Numbers and ranges for programs without the models, over REST and RavenDB's protocol.
+"""Lend numbers and ranges to other programs, over REST and RavenDB's protocol.
 
 A lent range belongs to the program that asked for it: this process keeps nothing of it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import router
+from django.db import InterfaceError, OperationalError, router
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import pool
@@ -21,19 +21,38 @@ from django_hilo._allocation.target import (
 from django_hilo._operations.table_scan import gapless_fields_of
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
-from django_hilo.exceptions import RangeNotLent
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    RangeNotLent,
+    ReservationTimeout,
+)
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.sources.own import OwnCounter
+
+# Errors of a request that may succeed if it is sent again.
+BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
+
+
+def target_of(collection: str, using: str | None) -> Target:
+    """Return the counter of a collection, whatever its case, known or not.
+
+    Raises `InvalidDocumentId` for what cannot be a collection. ``using`` as in
+    `resolve`.
+    """
+    check_collection(collection)  # no label, which resolve() would take too
+    fields = fields_of(collection)
+    # Without a model no spelling is the right one, so all have the one in lower case.
+    return resolve(fields[0] if fields else collection.lower(), using)
 
 
 def known_target(collection: str, using: str | None = None) -> Target:
     """Return the counter of a collection that a model or a stored counter knows.
 
-    Raises LookupError for any other, so that a typing error makes no counter, and
-    `InvalidDocumentId` for what cannot be a collection. ``using`` as in `resolve`.
+    Raises LookupError for any other, so that a typo does not create a counter, and
+    else as `target_of`.
     """
-    target = _target(collection, using)
+    target = target_of(collection, using)
     # A counter that this process drew from needs no look into the database.
     is_known = target.field is not None or target.given_source is not None
     if not is_known and not pool.current().has_drawn_from(target.key):
@@ -74,19 +93,12 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
         field = numbered[0]
         alias = using or router.db_for_write(field.model)
         return Target(field.collection_name, alias, "", named[0] if named else None)
-    target = _target(collection, using)
+    target = target_of(collection, using)
     alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
     counters = GaplessCounter.objects.using(alias)
     if not named and not counters.filter(pk=target.collection.lower()).exists():
         known_target(collection, using)
     return target._replace(using=alias)
-
-
-def _target(collection: str, using: str | None) -> Target:
-    check_collection(collection)  # no label, which resolve() would take too
-    fields = fields_of(collection)
-    # Without a model nobody says how it is spelled: one counter, one spelling.
-    return resolve(fields[0] if fields else collection.lower(), using)
 
 
 def lend(

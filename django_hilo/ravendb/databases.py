@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._allocation.target import Target, fields_of
 from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.identifiers import shown
@@ -31,12 +31,6 @@ def alias_of(database: str) -> str:
     )
 
 
-def target_of(tag: str, database: str) -> Target:
-    """Return the counter of a tag, whatever its case; no model need know it."""
-    fields = fields_of(tag)
-    return resolve(fields[0] if fields else tag, alias_of(database))
-
-
 def check_room(target: Target) -> None:
     """Raise `Refusal` where a new tag would make one counter too many.
 
@@ -59,8 +53,8 @@ def check_room(target: Target) -> None:
 def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:
     """Return a known collection in lower case, and the alias of its gapless numbers.
 
-    Raises `Refusal` where neither a model nor a counter knows it, so that a typing
-    error makes no counter: 400, since of a 404 neither client shows the message.
+    Raises `Refusal` if neither a model nor a counter knows it, so that a typo does not
+    create a counter: 400, since of a 404 neither client shows the message.
     """
     alias = alias_of(database)
     try:

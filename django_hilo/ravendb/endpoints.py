@@ -13,17 +13,13 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
-from django_hilo.exceptions import (
-    ConcurrencyError,
-    CounterExhausted,
-    RangeNotLent,
-    ReservationTimeout,
-)
+from django_hilo._operations.remote import BUSY
+from django_hilo.exceptions import CounterExhausted, RangeNotLent
 from django_hilo.ravendb.access import TAKE_IDS, check_access
 from django_hilo.ravendb.protocol import Refusal, error_body
 
@@ -34,8 +30,6 @@ View = Callable[..., HttpResponse]
 
 # Of the URL, in errors: whole for every name that is allowed.
 _SHOWN = 500
-
-_BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
 
 
 def endpoint(
@@ -122,7 +116,7 @@ def _refusal(error: Exception, route: str) -> Refusal:
     if isinstance(error, SuspiciousOperation):
         logger.warning("RavenDB's %s was refused: %s", route, error)
         return Refusal(400, "System.ArgumentException", str(error))
-    if isinstance(error, _BUSY):
+    if isinstance(error, BUSY):
         # The text may tell of hosts and ports.
         logger.warning("RavenDB's %s failed: %s", route, error)
         told = "The database is busy or away; try again."

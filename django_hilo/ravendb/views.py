@@ -23,7 +23,6 @@ from django_hilo.ravendb.databases import (
     check_room,
     gapless_counter_of,
     server_tag_of,
-    target_of,
 )
 from django_hilo.ravendb.endpoints import endpoint
 from django_hilo.ravendb.protocol import (
@@ -49,7 +48,7 @@ IDENTITY_END = "|"
 def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
-    target = target_of(wanted.tag, database)
+    target = remote.target_of(wanted.tag, alias_of(database))
     check_room(target)
     size = capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
@@ -68,7 +67,8 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
 @endpoint("PUT", "/databases/{database}/hilo/return")
 def return_range(request: HttpRequest, database: str) -> HttpResponse:
     """Take the unused end of a range back: 204, taken or not, as RavenDB has it."""
-    target = target_of(collection_in(request.GET, "tag"), database)
+    tag = collection_in(request.GET, "tag")
+    target = remote.target_of(tag, alias_of(database))
     end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
         remote.take_back_issued(target, end, last, ISSUER)

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound
 
-from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._allocation.target import Target
 from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.models import (
@@ -64,8 +64,7 @@ def stored(collection: str, node_tag: str, using: str | None) -> HiLoDocument:
     """Return a stored counter."""
     tag = _named(validate_node_tag, tag_of(node_tag))
     _named(validate_collection, collection)
-    fields = fields_of(collection)
-    alias = resolve(fields[0] if fields else collection, using).using
+    alias = remote.target_of(collection, using).using
     key = HiLoDocument.key(collection, tag)
     row = HiLoDocument.objects.using(alias).filter(pk=key).first()
     if row is None:

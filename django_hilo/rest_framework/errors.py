@@ -1,4 +1,4 @@
-"""What the errors of the layers below are over HTTP."""
+"""Turn errors of the layers below into answers over HTTP."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ import logging
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import (
-    DataError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-)
+from django.db import DataError, Error, IntegrityError
 from django.utils.translation import gettext_lazy as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 
+from django_hilo._operations.remote import BUSY
 from django_hilo.exceptions import (
-    ConcurrencyError,
     CounterExhausted,
     CounterNotLowered,
     HiLoError,
     RangeNotLent,
     RangeNotReturned,
-    ReservationTimeout,
 )
 
 logger = logging.getLogger("django_hilo")
@@ -68,7 +61,6 @@ _ABOUT_THE_COUNTER: dict[type[Exception], type[APIException]] = {
     RangeNotLent: Conflict,
     RangeNotReturned: NotReturned,
 }
-_BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
 
 
 def as_api_exception(error: Exception) -> Exception:
@@ -81,7 +73,7 @@ def as_api_exception(error: Exception) -> Exception:
     if isinstance(error, (HiLoError, Error)):
         # Their texts tell of the server: hosts, ports, aliases. They are for its log.
         logger.warning("A request over REST failed: %s", error)
-        return Busy() if isinstance(error, _BUSY) else Unavailable()
+        return Busy() if isinstance(error, BUSY) else Unavailable()
     if isinstance(error, SuspiciousOperation):
         return ParseError(str(error))
     return error
