@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
@@ -243,7 +244,8 @@ def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any)
 def take_gapless(collection: str, *, using: str, user: Any) -> int:
     """Take a gapless number, as `next_gapless_number`."""
     number = gapless.next_gapless_number(collection, using)
-    _tell_gapless(collection, using, Change.TAKEN, number - 1, number, user)
+    names = {"using": using, "collection": collection.lower()}
+    tell_change(GaplessCounter, Change.TAKEN, number - 1, number, user, **names)
     return number
 
 
@@ -260,8 +262,22 @@ def seed_gapless(
         new = gapless.seed_gapless_number(collection, value, using, force=force)
     if new != old:
         change = Change.RAISED if new > old else Change.LOWERED
-        _tell_gapless(collection, using, change, old, new, user)
+        names = {"using": using, "collection": collection.lower()}
+        tell_change(GaplessCounter, change, old, new, user, **names)
     return old, new
+
+
+def tell_change(
+    sender: type[Model],
+    change: Change,
+    old: int | str | None,
+    new: int | str | None,
+    user: Any,
+    **names: str,
+) -> None:
+    """Send `counter_changed`; ``names`` are the database and the key of the row."""
+    facts = {"user": user, "change": change, "old": old, "new": new}
+    send(counter_changed, sender, **facts, **names)
 
 
 def _check_max(number: int) -> None:
@@ -298,29 +314,5 @@ def _counter(document: HiLoDocument) -> Target:
 def _tell(
     counter: Target, change: Change, old: int | None, new: int | None, user: Any
 ) -> None:
-    send(
-        counter_changed,
-        HiLoDocument,
-        using=counter.using,
-        collection=counter.collection.lower(),
-        node_tag=counter.node_tag,
-        user=user,
-        change=change,
-        old=old,
-        new=new,
-    )
-
-
-def _tell_gapless(
-    collection: str, using: str, change: Change, old: int, new: int, user: Any
-) -> None:
-    send(
-        counter_changed,
-        GaplessCounter,
-        using=using,
-        collection=collection.lower(),
-        user=user,
-        change=change,
-        old=old,
-        new=new,
-    )
+    names = {"collection": counter.collection.lower(), "node_tag": counter.node_tag}
+    tell_change(HiLoDocument, change, old, new, user, using=counter.using, **names)

@@ -8,10 +8,11 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.utils.translation import gettext_lazy as _
 
+from django_hilo._operations.edit_counter import tell_change
 from django_hilo._operations.table_scan import homes
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
-from django_hilo.signals import Change, counter_changed, send
+from django_hilo.signals import Change
 
 
 def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
@@ -34,7 +35,8 @@ def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPr
         update_fields=["prefix"],
     )
     row._state.db = using
-    _tell(node_tag, Change.SET, old, prefix, using, user)
+    names = {"using": using, "node_tag": node_tag}
+    tell_change(ServerPrefix, Change.SET, old, prefix, user, **names)
     return row
 
 
@@ -43,7 +45,8 @@ def delete_prefix(node_tag: str, *, using: str, user: Any) -> None:
     rows = ServerPrefix.objects.using(using).filter(pk=node_tag)
     old = rows.values_list("prefix", flat=True).first()
     rows.delete()
-    _tell(node_tag, Change.DELETED, old, None, using, user)
+    names = {"using": using, "node_tag": node_tag}
+    tell_change(ServerPrefix, Change.DELETED, old, None, user, **names)
 
 
 def check_prefix_is_free(node_tag: str, prefix: str) -> None:
@@ -68,23 +71,3 @@ def check_prefix_is_free(node_tag: str, prefix: str) -> None:
                 },
             )
             raise ValidationError({"prefix": refusal})
-
-
-def _tell(
-    node_tag: str,
-    change: Change,
-    old: str | None,
-    new: str | None,
-    using: str,
-    user: Any,
-) -> None:
-    send(
-        counter_changed,
-        ServerPrefix,
-        using=using,
-        node_tag=node_tag,
-        user=user,
-        change=change,
-        old=old,
-        new=new,
-    )

@@ -40,34 +40,21 @@ _PREFIX = {
     "pattern": f"^([^{_BARRED}]*[^{_BARRED}0-9])?$",
     "maxLength": MAX_SERVER_PREFIX_LENGTH,
 }
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+_TEXT = {"type": "string"}
+_DETAIL = _object(detail=_TEXT)
+_NOT_RETURNED = _object(returned={"type": "boolean", "enum": [False]}, detail=_TEXT)
 # Not the serializer: drf-spectacular takes all of a PATCH for optional.
-_RAISE_MAX = {
-    "type": "object",
-    "properties": {"max": {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}},
-    "required": ["max"],
-}
-_DETAIL = {
-    "type": "object",
-    "properties": {"detail": {"type": "string"}},
-    "required": ["detail"],
-}
+_RAISE_MAX = _object(max={"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
 _MISTAKES = {
     "type": "object",
     "description": "Messages by the name of what is wrong, or a `detail`.",
-    "additionalProperties": {
-        "oneOf": [
-            {"type": "string"},
-            {"type": "array", "items": {"type": "string"}},
-        ]
-    },
-}
-_NOT_RETURNED = {
-    "type": "object",
-    "properties": {
-        "returned": {"type": "boolean", "enum": [False]},
-        "detail": {"type": "string"},
-    },
-    "required": ["returned", "detail"],
+    "additionalProperties": {"oneOf": [_TEXT, {"type": "array", "items": _TEXT}]},
 }
 
 
@@ -88,28 +75,26 @@ _WITH_BODY = {415: _problem(_("The body has another format than JSON."))}
 _EXHAUSTED = {409: _problem(_("The counter has too few numbers under 2^63-1."))}
 
 
-def _in_path(name: str, schema: dict[str, Any], description: Any) -> OpenApiParameter:
-    return OpenApiParameter(
-        name, schema, OpenApiParameter.PATH, description=description
-    )
-
-
-_IN_PATH = {
-    "collection": _in_path(
+_PATH: list[tuple[str, dict[str, Any], Any]] = [
+    (
         "collection",
         _COLLECTION,
         _("The family of ids that share a counter, in whatever case."),
     ),
-    "node_tag": _in_path(
+    (
         "node_tag",
-        {"type": "string", "pattern": "^(-|[A-Z]{1,4})$"},
+        _TEXT | {"pattern": "^(-|[A-Z]{1,4})$"},
         _("The database node of the counter; - for a counter without a tag."),
     ),
-    "node": _in_path(
-        "node_tag",
-        {"type": "string", "pattern": "^[A-Z]{1,4}$"},
+    (
+        "node_tag of a prefix",
+        _TEXT | {"pattern": "^[A-Z]{1,4}$"},
         _("The database node whose ids show the prefix."),
     ),
+]
+_IN_PATH = {
+    key: OpenApiParameter(key.split()[0], schema, "path", description=description)
+    for key, schema, description in _PATH
 }
 
 
@@ -236,7 +221,7 @@ def describe() -> None:
         "put",
         "set_prefix",
         prefix,
-        "node",
+        "node_tag of a prefix",
         sends={"prefix": "NorthServer/"},
         shows=north | {"prefix": "NorthServer/"},
     )
