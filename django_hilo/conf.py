@@ -8,28 +8,28 @@ DEFAULT_NODE_TAG = "A"
 
 
 def given() -> dict[str, Any]:
-    """Return what the project gives, ``settings.HILO``."""
+    """Return ``settings.HILO``, or an empty dict."""
     return getattr(django_settings, "HILO", None) or {}
 
 
 class Settings:
     """The keys of ``settings.HILO``, with their defaults, read live at each use."""
 
-    # Names the counter's row and ends the ids; a text, or {alias: text}.
+    # The end of ids, and part of the counter's key; a text, or {alias: text}.
     NODE_TAG: str | dict[str, str] = DEFAULT_NODE_TAG
     # Whether ids show the node tag.
     SHOW_NODE_TAG: bool = True
-    # Stands between collection and number.
+    # The character between collection and number.
     SEPARATOR: str = "/"
-    # Least numbers in a range.
+    # Minimum range size.
     CAPACITY: int = 32
-    # Most numbers in a range that nobody asked to be longer.
+    # Maximum range size, unless a caller requests more.
     MAX_CAPACITY: int = 1_048_576
     # Home database, an alias; None: the database that the row is saved to.
     DATABASE: str | None = None
     # Seconds that a reservation waits for the lock of the counter's row.
     LOCK_TIMEOUT: float = 5.0
-    # Seconds that a reservation is tried again after deadlocks and lost connections.
+    # Seconds in which a reservation is retried after deadlocks and lost connections.
     RETRY_FOR: float = 15.0
     # Share of a range that is used when the next one is fetched in the background, over
     # 0 and under 1, such as 0.5; None: the next one is fetched when none is left.
@@ -37,9 +37,9 @@ class Settings:
     # Level for the commit of a reservation on PostgreSQL, such as "remote_apply"; None:
     # the server's.
     SYNCHRONOUS_COMMIT: str | None = None
-    # How far over Max the number of an explicit id may be.
+    # Maximum distance of the number of an explicit id above Max.
     MAX_FLOOR_JUMP: int = 1_000_000_000
-    # Most ids, or numbers in a range, that one REST request may take.
+    # Maximum number of ids, or range size, for one REST request.
     MAX_NUMBERS_PER_REQUEST: int = 10_000
     # Counters that other systems own, by collection; see django_hilo.sources.
     SOURCES: dict[str, Any] = {}
@@ -57,7 +57,7 @@ class Settings:
         return super().__getattribute__(name)
 
     def node_tag(self, alias: str) -> str:
-        """Return the node tag of a database alias; "A" where none is given for it."""
+        """Return the node tag of a database alias, by default "A"."""
         tag = self.NODE_TAG
         if isinstance(tag, dict):
             return tag.get(alias, DEFAULT_NODE_TAG)

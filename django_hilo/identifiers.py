@@ -45,7 +45,7 @@ ID_PATTERN = (
     r"|\$[^$/\x00]*){0,8}"
 )
 
-# Longer values are cut in messages: who sends them must not fill logs and answers.
+# Longer values are cut in messages, so that they cannot fill logs and answers.
 _SHOWN = 60
 _SHOWN_BITS = 200
 
@@ -142,9 +142,9 @@ def shown(value: object) -> str:
 
 
 def anchor_in(text: str) -> str | None:
-    """Return what follows the first ``$`` that is not the first character, else None.
+    """Return the text after the first ``$`` that is not the first character, else None.
 
-    The anchor of an id as of any other text: RavenDB's ids may be anything.
+    This is the anchor of an id, and of any other text: RavenDB's ids may be anything.
     """
     return text.partition("$")[2] or None if text.find("$") > 0 else None
 
@@ -155,12 +155,12 @@ def counter_key(collection: str, node_tag: str) -> str:
 
 
 def id_start(collection: str, separator: str, server_prefix: str) -> str:
-    """What stands before the number; the parts are taken as checked."""
+    """Return the text before the number of an id, of parts that are checked."""
     return f"{collection}{separator}{server_prefix}"
 
 
 def id_end(node_tag: str) -> str:
-    """What stands after the number, before an anchor; "" for an empty tag."""
+    """Return the text between number and anchor: "" for an empty tag."""
     return f"-{node_tag}" if node_tag else ""
 
 

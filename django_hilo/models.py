@@ -123,14 +123,14 @@ class HiLoDocument(models.Model):
 
     @property
     def next_low(self) -> int:
-        """The number that the next range starts at, 2^63 where there is none left."""
+        """The first number of the next range: 2^63 if none is left."""
         return max(self.max, self.floor) + 1
 
     key = staticmethod(counter_key)
 
 
 class ServerPrefix(models.Model):
-    """What stands before the number in a node's ids (RavenDB 3's server prefix)."""
+    """The text before the number in the ids of a node (RavenDB 3's server prefix)."""
 
     node_tag = models.CharField(
         _("node tag"),

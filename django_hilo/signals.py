@@ -13,7 +13,7 @@ _IN_ERROR = 3  # libpq's PQTRANS_INERROR, in psycopg 2 and 3
 
 
 class Change(StrEnum):
-    """What was done, as `counter_changed` tells it."""
+    """The kinds of changes that `counter_changed` reports."""
 
     CREATED = "created"
     RAISED = "raised"
@@ -25,9 +25,9 @@ class Change(StrEnum):
     SET = "set"
 
 
-# Receivers run at once, in the thread that did it, and whoever asked for the id waits
-# for them. An error of theirs is logged by Django (logger "django.dispatch") and stops
-# nobody, but for one: see send(). docs/how-to/observability.md has examples.
+# Receivers run at once, in the thread of the change, so the caller that asked for an id
+# waits for them. Django logs their errors (logger "django.dispatch"), which do not stop
+# the caller, with one exception: see send(). docs/how-to/observability.md has examples.
 
 # Sent after a range was reserved, with
 #   using: str, the alias of the database that holds the counter;
@@ -61,10 +61,10 @@ counter_changed = Signal()
 
 
 def send(signal: Signal, sender: type, **facts: Any) -> None:
-    """Send a signal to receivers whose errors are logged and stop nobody.
+    """Send a signal; errors of receivers are logged, and do not stop the caller.
 
-    Raises `HiLoError` where a query of theirs that failed has doomed a transaction that
-    is open around it: it would silently undo what they were told of.
+    Raises `HiLoError` if a receiver's query failed inside an open transaction: the
+    database would roll back the change that was just reported.
     """
     if not signal.has_listeners(sender):
         return
@@ -73,14 +73,14 @@ def send(signal: Signal, sender: type, **facts: Any) -> None:
     doomed = ", ".join(repr(c.alias) for c in sound if _is_doomed(c))
     if doomed:
         raise HiLoError(
-            f"A receiver of a signal of django_hilo failed with an error of the "
-            f"database, and so doomed the transaction on {doomed}. Let it use "
-            f"transaction.atomic() or transaction.on_commit()."
+            f"A receiver of a signal of django_hilo failed with a database error, so "
+            f"the transaction on {doomed} can only roll back. Use "
+            f"transaction.atomic() or transaction.on_commit() in the receiver."
         )
 
 
 def _is_doomed(connection: BaseDatabaseWrapper) -> bool:
-    """Whether an open transaction can only roll back; no query, as a COPY may run."""
+    """Return whether an open transaction can only roll back, without a query."""
     if not connection.in_atomic_block:
         return False
     # PostgreSQL's transactions fail as a whole, also where Django did not see it.

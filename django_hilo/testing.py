@@ -41,12 +41,10 @@ else:
 
 
 class HiLoTestMixin(_Base):
-    """Let ids start at ``orders/1-A`` in every test, or over those of its class.
+    """Start ids at ``orders/1-A`` in every test, or after those of ``setUpTestData()``.
 
-    For Django's test cases, before them: ``class OrderTests(HiLoTestMixin, TestCase)``.
-    Numbers that ``setUpTestData()`` took are not given again: each test goes on after
-    them. Raises TypeError for a class that names it after its TestCase, where it would
-    do nothing.
+    Name it before Django's test case: ``class OrderTests(HiLoTestMixin, TestCase)``.
+    Behind it the mixin would do nothing, so such a class raises TypeError.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -60,7 +58,7 @@ class HiLoTestMixin(_Base):
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Let ids start over for ``setUpTestData()``, in its transaction."""
+        """Start ids over for ``setUpTestData()``, in its transaction."""
         make = getattr(cls, "setUpTestData", None)
         if make is None:
             super().setUpClass()
@@ -91,12 +89,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _hilo_ids(db: None) -> None:
-    """Let ids start at ``orders/1-A`` in this test, or over those of its rows."""
+    """Start ids at ``orders/1-A`` in this test, or after those of existing rows."""
     _start_over(aliases())
 
 
 def _start_over(databases: Iterable[str]) -> None:
-    """Forget all ranges, and let the counters of these databases start over."""
+    """Forget all ranges, and start the counters of these databases over."""
     for alias in aliases():
         if alias in databases:
             with suppress(DatabaseOperationForbidden):  # not one of this test's
@@ -105,10 +103,10 @@ def _start_over(databases: Iterable[str]) -> None:
 
 
 def _rewind(using: str) -> None:
-    """Give back what the open transaction has reserved and not taken yet.
+    """Return the unused numbers that the open transaction has reserved.
 
-    That is a range of setUpTestData(): else the place in it would depend on the tests
-    that ran before.
+    They are those of setUpTestData(). Otherwise the first id of a test would depend on
+    the tests that ran before.
     """
     newest = Ledger.of(connections[using]).drain()
     for held in newest.values():
@@ -128,10 +126,10 @@ def _rewind(using: str) -> None:
 
 
 def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
-    """Let integer keys start over, whose numbers the database gives out as well.
+    """Start integer keys over, whose numbers come from the database's own counter.
 
     PostgreSQL's sequences do not roll back. MariaDB's AUTO_INCREMENT does not either,
-    but to change it would commit.
+    but changing it would commit.
     """
     connection = connections[using]
     fields = [
@@ -170,9 +168,9 @@ def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
 
 
 def _reset_sql(key: KeyColumn, connection: BaseDatabaseWrapper) -> str:
-    """Return what lets a sequence of PostgreSQL go on over the rows.
+    """Return the SQL that sets a sequence of PostgreSQL to the highest key.
 
-    Django's own fails where all rows are under the first number of the sequence.
+    Django's own fails if all keys are under the first number of the sequence.
     """
     quote = connection.ops.quote_name
     table, column = (quote(name).replace("%", "%%") for name in key)
