@@ -165,11 +165,6 @@ class TestBasic:
         assert response.json()["Type"].endswith("AuthorizationException")
         assert not HiLoDocument.objects.exists()
 
-    def test_a_session_does_not_count(self, client):
-        """Any page could send a browser here, and these requests write."""
-        client.force_login(a_user(is_superuser=True))
-        assert client.get(URL).status_code == 401
-
     def test_the_clients_stay_with_a_url_that_names_a_user(self, client):
         """The Python client loses user and password in the topology's URL."""
         allowed(a_user())

@@ -82,26 +82,6 @@ class TestAddresses:
 
 
 class TestDocuments:
-    def test_a_counter(self, client):
-        reserve("orders", 32)
-        answer = client.get(DOCUMENT)
-        assert answer.status_code == 200
-        shown = answer.json()
-        assert shown.pop("reserved_at") is not None
-        assert shown == {
-            "collection": "orders",
-            "node_tag": "A",
-            "max": 32,
-            "floor": 0,
-            "low": 1,
-            "size": 32,
-        }
-
-    def test_the_ticket_is_never_shown(self, client):
-        ticket = reserve("orders", 32).ticket
-        for address in (DOCUMENT, "/hilo/documents/"):
-            assert ticket not in client.get(address).content.decode()
-
     def test_any_case_and_no_tag(self, client):
         reserve("orders", 32)
         reserve("numbers", 7, node_tag="")
@@ -195,11 +175,6 @@ class TestRaisingMax:
         assert (facts["user"], facts["change"]) == (boss, "raised")
         assert (facts["old"], facts["new"]) == (32, 500)
 
-    def test_equal_changes_nothing(self, client, changes):
-        reserve("orders", 32)
-        assert client.patch(DOCUMENT, {"max": 32}, format="json").status_code == 200
-        assert changes == []
-
     def test_lowering_is_refused(self, client, changes):
         reserve("orders", 32)
         answer = client.patch(DOCUMENT, {"max": 31}, format="json")
@@ -229,26 +204,11 @@ class TestRaisingMax:
 
 
 class TestNextIds:
-    def test_one(self, client):
-        answer = post(client, NEXT)
-        assert answer.status_code == 201
-        assert answer.json() == {
-            "collection": "orders",
-            "numbers": [1],
-            "ids": ["orders/1-A"],
-        }
-
     def test_many_in_the_models_spelling(self, client):
         answer = post(client, "/hilo/collections/ORDERLINES/next-id/", {"count": 40})
         assert answer.json()["collection"] == "OrderLines"
         assert answer.json()["numbers"] == list(range(1, 41))
         assert answer.json()["ids"][-1] == "OrderLines/40-A"
-
-    def test_a_counter_without_a_model(self, client):
-        reserve("tickets", 1)
-        assert post(client, "/hilo/collections/tickets/next-id/").json()["ids"] == [
-            "tickets/2-A"
-        ]
 
     @pytest.mark.parametrize("collection", ["ordres", "7up", "records.Order", "a b"])
     def test_unknown_collections_make_no_counter(self, client, collection):
@@ -367,13 +327,6 @@ class TestRanges:
         assert post(client, f"{address}/ranges/return/", back).status_code == 200
         assert post(client, f"{address}/next-id/").json()["ids"] == [composed]
         assert lent["width"] == (19 if collection == "sortables" else 0)
-
-    def test_a_range_is_nobody_elses(self, client):
-        given = post(client, NEXT, {"count": 3}).json()["numbers"]
-        lent = post(client, RANGES, {"size": 5}).json()
-        given += range(lent["low"], lent["high"] + 1)
-        given += post(client, NEXT, {"count": 100}).json()["numbers"]
-        assert len(set(given)) == len(given)
 
     @pytest.mark.parametrize(
         ("name", "wrong"),
@@ -566,7 +519,7 @@ class TestErrors:
         [
             (ReservationTimeout("locked"), 503, "1"),
             (ConcurrencyError("deadlocks"), 503, "1"),
-            (OperationalError("the server is away"), 503, "1"),
+            (OperationalError("host 10.0.0.1 is away"), 503, "1"),
             (HiLoError("no tables"), 503, None),
         ],
     )
@@ -578,15 +531,9 @@ class TestErrors:
         answer = post(client, NEXT)
         assert answer.status_code == status
         assert answer.get("Retry-After") == retry
-        assert answer.json()["detail"]
+        # Texts of the server are for its log: they name hosts.
+        assert str(error) not in answer.json()["detail"]
         assert answer["Cache-Control"] == "no-store"
-
-    def test_text_of_the_database_is_not_shown(self, client, monkeypatch):
-        def fail(*args, **kwargs):
-            raise OperationalError("host 10.0.0.1 is away")
-
-        monkeypatch.setattr(views, "next_numbered_ids", fail)
-        assert "10.0.0.1" not in post(client, NEXT).content.decode()
 
     def test_other_methods(self, client):
         answer = client.get(NEXT)
