@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.http import QueryDict
 
 from django_hilo.counters.ranges import next_capacity
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
-    MAX_COLLECTION_LENGTH,
     MAX_NUMBER,
     check_collection,
     check_separator,
@@ -96,20 +95,6 @@ def format_last_range_at(moment: datetime) -> str:
     return f"{utc.isoformat(timespec='microseconds')}0Z"
 
 
-def range_body(
-    prefix: str, low: int, high: int, server_tag: str, now: datetime
-) -> dict[str, Any]:
-    """Return the body of an answer to ``hilo/next``."""
-    return {
-        "Prefix": prefix,
-        "Low": low,
-        "High": high,
-        "LastSize": high - low + 1,
-        "ServerTag": server_tag,
-        "LastRangeAt": format_last_range_at(now),
-    }
-
-
 def error_body(url: str, type: str, message: str) -> dict[str, str]:
     """Return the body of an error; the clients show ``Error``."""
     return {
@@ -140,12 +125,8 @@ def collection_in(query: QueryDict, name: str, end: str = "") -> str:
         )
     try:
         return check_collection(text.removesuffix(end))
-    except InvalidDocumentId:
-        raise _bad_parameter(
-            f"The {name} {shown(text)} must start with a letter A-Z or a-z, go on with "
-            f"letters, digits, '_' or '-', and have at most {MAX_COLLECTION_LENGTH} "
-            f"characters."
-        ) from None
+    except InvalidDocumentId as error:
+        raise _bad_parameter(f"{name}: {error}") from None
 
 
 def integer_in(
@@ -180,8 +161,5 @@ def _separator(query: QueryDict) -> str:
     separator = _one(query, "identityPartsSeparator").strip()
     try:
         return check_separator(separator) if separator else ""
-    except InvalidDocumentId:
-        raise _bad_parameter(
-            f"identityPartsSeparator {shown(separator)} must be one ASCII punctuation "
-            f"character, none of '_', '-', '|', '$'; '/' is the usual one."
-        ) from None
+    except InvalidDocumentId as error:
+        raise _bad_parameter(f"identityPartsSeparator: {error}") from None

@@ -31,8 +31,8 @@ from django_hilo.ravendb.protocol import (
     boolean_in,
     capacity_of,
     collection_in,
+    format_last_range_at,
     integer_in,
-    range_body,
 )
 
 logger = logging.getLogger("django_hilo")
@@ -54,13 +54,15 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     above = _bounded(wanted.last_max, target)
     lent = remote.lend(target, size, needed=1, above=above, issuer=ISSUER)
     separator = wanted.separator or settings.SEPARATOR
-    body = range_body(
-        id_start(wanted.tag, separator, lent.server_prefix),
-        lent.range.low,
-        lent.range.high,
-        server_tag_of(target),
-        timezone.now(),
-    )
+    low, high = lent.range.low, lent.range.high
+    body = {
+        "Prefix": id_start(wanted.tag, separator, lent.server_prefix),
+        "Low": low,
+        "High": high,
+        "LastSize": high - low + 1,
+        "ServerTag": server_tag_of(target),
+        "LastRangeAt": format_last_range_at(timezone.now()),
+    }
     return JsonResponse(body, status=201)
 
 
