@@ -95,15 +95,6 @@ class HiLoDocument(models.Model):
         default="",
         editable=False,
     )
-    raised_by = models.CharField(
-        _("raised by"),
-        max_length=120,
-        blank=True,
-        default="",
-        db_default="",
-        editable=False,
-        help_text=_("The server that raised Max last; empty where it has no name."),
-    )
 
     class Meta:
         verbose_name = _("HiLo document")

@@ -54,6 +54,8 @@ class Counter:
         self._explicit_since_refill: set[int] = set()
         # Up to where the row's Max is known to be.
         self._stored = 0
+        # Whether the row was found under that, and not found higher since.
+        self._is_low = False
         self._reservations = Pace()
         self._floors = Pace()
 
@@ -198,6 +200,21 @@ class Counter:
     def is_stored(self, number: int) -> bool:
         """Whether the row's Max is known to be at least this number."""
         return number <= self._stored
+
+    @property
+    def stored(self) -> int:
+        """Up to where the row's Max is known to be: reserved, and not returned."""
+        return self._stored
+
+    def is_found_low(self, met: int, stored: int) -> bool:
+        """Whether the row has fallen under what is known of it, for the first time.
+
+        ``met`` is what a reservation met in the row, and ``stored`` what was known
+        before it. Another thread may raise or return meanwhile.
+        """
+        with self.lock:
+            was_low, self._is_low = self._is_low, met < min(stored, self._stored)
+            return self._is_low and not was_low
 
     def note_stored(self, number: int) -> None:
         """Note that the row's Max is at least this number."""

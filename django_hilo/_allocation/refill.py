@@ -6,6 +6,7 @@ shared.
 
 from __future__ import annotations
 
+import logging
 import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -23,6 +24,8 @@ from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import HiLoError, ReservationTimeout
+
+logger = logging.getLogger("django_hilo")
 
 
 def refill(target: Target, counter: Counter, count: int) -> list[Share] | None:
@@ -112,8 +115,18 @@ def reserve(
     is_first = counter.source is None or source.in_callers_transaction(target.using)
     if is_first:
         above = max(above, source.above_rows(target.using))
+    stored = counter.stored
     reserved = source.reserve(target.using, size, needed=needed, above=above)
     counter.source = source
+    met = reserved[0].met
+    if met is not None and counter.is_found_low(met, stored):
+        logger.warning(
+            "%s on %r fell back to %d, from at least %d: by a restore, a failover, "
+            "SQL, or another site with its node tag. This process goes on over the "
+            "numbers that it knows, but others may not know them. Run: "
+            "python manage.py hilo_raise_max --database=%s",
+            *(source.name, target.using, met, stored, target.using),
+        )
     return source.named(reserved, target.collection)
 
 

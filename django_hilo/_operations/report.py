@@ -34,7 +34,6 @@ def counters(databases: Iterable[str]) -> list[Row]:
             "low": document.low if document.size > 0 else None,
             "high": document.low + document.size - 1 if document.size > 0 else None,
             "reserved_at": document.reserved_at and document.reserved_at.isoformat(),
-            "raised_by": document.raised_by,
         }
         for alias in databases
         for document in HiLoDocument.objects.using(alias)

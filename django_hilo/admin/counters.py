@@ -210,7 +210,6 @@ class HiLoDocumentAdmin(NumberAdmin):
             "floor_number",
             "newest_range",
             "reserved_at",
-            "raised_by",
             "next_range",
             "used_by",
             highest,

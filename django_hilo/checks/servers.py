@@ -20,7 +20,6 @@ from django_hilo.checks.ahead import last_numbers, low_counters, short_columns
 from django_hilo.checks.commits import lost_commits
 from django_hilo.checks.replication import two_writers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
-from django_hilo.checks.sites import other_sites
 from django_hilo.conf import settings
 
 
@@ -44,7 +43,6 @@ def check_servers(
         connection = connections[alias]
         try:
             if alias in homes():
-                found += other_sites(connection)
                 found += lost_commits(connection)
                 found += last_numbers(connection)
             found += two_writers(connection)

@@ -38,6 +38,8 @@ class Reservation:
     range: Range
     server_prefix: str
     ticket: str = field(repr=False)  # a secret
+    # Max before it, or the floor if that was higher; None: not a row of ours.
+    met: int | None = field(default=None, repr=False, compare=False)
 
 
 def next_capacity(

@@ -21,7 +21,6 @@ from django.utils.translation import gettext as _
 from django_hilo._database.connection import bind
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.retry import retry, short_transaction
-from django_hilo._database.servers import server_name
 from django_hilo._database.synchronous_commit import insist
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
@@ -103,10 +102,13 @@ def reserve_range(
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
     collection = collection.lower()
+    met = 0
 
     def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+        nonlocal met
         check_server_prefix(prefix)
-        last = max(document.max, document.floor, above)
+        met = document.next_low - 1
+        last = max(met, above)
         if column is not None:
             last = max(last, column.highest(using))
         high = min(last + size, MAX_NUMBER)
@@ -136,7 +138,7 @@ def reserve_range(
 
     document, prefix = change_counter(collection, node_tag, using, take)
     numbers = Range(document.low, document.max)
-    return Reservation(collection, node_tag, numbers, prefix, document.ticket)
+    return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
 
 def announce(reservation: Reservation, using: str) -> None:
@@ -279,20 +281,6 @@ def raise_floor(
     return document.max
 
 
-def acknowledge_server(
-    collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
-) -> None:
-    """Note on a counter that its server is the right one, after a failover."""
-    collection, node_tag = _checked(collection, node_tag, using)
-    change_counter(
-        collection,
-        node_tag,
-        using,
-        # change_counter() annotates the row that it gives.
-        lambda document, prefix: {"raised_by": document.server},  # type: ignore[attr-defined]
-    )
-
-
 def read_max(
     collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
 ) -> int:
@@ -321,8 +309,6 @@ def guard_save(
         if stored is not None:
             instance.max = max(instance.max, stored.max)
             instance.floor = max(instance.floor, stored.floor)
-        # What the fixture says is of the server that it was dumped from.
-        instance.raised_by = stored.raised_by if stored else ""
     instance.ticket = new_ticket()
 
 
@@ -403,10 +389,7 @@ def _change_locked(
     rows = HiLoDocument.objects.using(db)
     prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with short_transaction(db) as connection:
-        locked = rows.annotate(
-            server_prefix=Coalesce(Subquery(prefixes), Value("")),
-            server=server_name(db),
-        )
+        locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
         if connection.features.has_select_for_update:
             locked = locked.select_for_update()
         else:
@@ -419,32 +402,11 @@ def _change_locked(
             rows.filter(pk=key).delete()
         elif columns:
             columns.setdefault("ticket", new_ticket())
-            if columns.get("max", document.max) > document.max:
-                columns["raised_by"] = _told_of(document, using)
-                insist(connection)
-            elif "floor" in columns:
+            if columns.get("max", document.max) > document.max or "floor" in columns:
                 insist(connection)
             rows.filter(pk=key).update(**columns)
             vars(document).update(columns)
     return document, prefix
-
-
-def _told_of(document: HiLoDocument, using: str) -> str:
-    """Return the name of the server, and warn where another one raised Max before."""
-    # The query of _change_locked() annotates it.
-    server: str = document.server  # type: ignore[attr-defined]
-    if not server:
-        return document.raised_by  # it has no name, or this role may not know
-    if document.raised_by not in ("", server):
-        logger.warning(
-            "The counter %r on %r was raised by the server %r before, and is by %r "
-            "now. After a failover or a restore, run: python manage.py hilo_raise_max "
-            "--database=%s. Otherwise two sites have the node tag %r, and give the "
-            "same ids: give each its own.",
-            *(document.id, using, document.raised_by, server, using),
-            document.node_tag,
-        )
-    return server
 
 
 def _make_row(key: str, collection: str, node_tag: str, db: str) -> None:

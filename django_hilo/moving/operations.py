@@ -41,7 +41,7 @@ class MoveToHiLo(FieldOperation):
     Foreign keys of any depth, many-to-many tables, generic foreign keys and the admin's
     log follow. UUIDs are kept beside their ids in a table until the way back.
 
-    The migration depends on ("django_hilo", "0003_raised_by"). Raises `HiLoError`,
+    The migration depends on ("django_hilo", "0001_initial"). Raises `HiLoError`,
     before anything is changed, if the key cannot be moved.
     """
 

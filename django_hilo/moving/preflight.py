@@ -30,7 +30,7 @@ def check_tables(field: Any, using: str) -> None:
     if wanted - set(home.introspection.table_names()):
         raise HiLoError(
             f"The tables of django_hilo are missing on {target.using!r}: add "
-            f'("django_hilo", "0003_raised_by") to the dependencies of this migration, '
+            f'("django_hilo", "0001_initial") to the dependencies of this migration, '
             f"and migrate that database first."
         )
 

@@ -104,7 +104,7 @@ def project(tmp_path, transactional_db) -> Iterator[Project]:
 
             class Migration(migrations.Migration):
                 dependencies = [
-                    ("shop", "0001_initial"), ("django_hilo", "0003_raised_by")
+                    ("shop", "0001_initial"), ("django_hilo", "0001_initial")
                 ]
                 operations = [migrations.RunPython(make)]
             """,

@@ -126,7 +126,7 @@ def moved(project, name="0002_hilo"):
         from django_hilo.moving import MoveToHiLo
 
         class Migration(migrations.Migration):
-            dependencies = [("django_hilo", "0003_raised_by"), ("shop", "0001_initial")]
+            dependencies = [("django_hilo", "0001_initial"), ("shop", "0001_initial")]
             operations = [MoveToHiLo("order", "id", HiLoField(
                 max_length=64, primary_key=True, serialize=False
             ))]

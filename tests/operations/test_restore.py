@@ -8,10 +8,11 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, models
+from django.db import connection, models, transaction
 
 from django_hilo.counters import raise_floor, read_max
 from django_hilo.exceptions import HiLoError
+from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter, HiLoDocument
 from tests.apps.numbers.models import Item
@@ -198,6 +199,52 @@ class TestCountersOnly:
         raise_floor("orders", highest)
         new = writer().save("Order", 40)
         assert disjoint(before, new, running.save("Order", 100))
+
+
+@pytest.mark.parametrize("fall_back", [truncate, lower_by_sql])
+def test_a_process_that_meets_it_warns_once_and_goes_on(caplog, fall_back):
+    highest = next_numbers("orders", 40)[-1]
+    fall_back()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        next_numbers("orders", 100)
+        raise ZeroDivisionError
+    assert next_numbers("orders", 200)[0] > highest
+    next_numbers("orders", 1000)
+    (warning,) = warnings(caplog)
+    assert "HiLoDocument 'orders/A' on 'default' fell back to " in warning
+    assert "from at least 40" in warning
+    assert "python manage.py hilo_raise_max --database=default" in warning
+    caplog.clear()
+    fall_back()
+    next_numbers("orders", 5000)
+    assert len(warnings(caplog)) == 1, "it was consistent in between"
+
+
+def save_explicit_id() -> None:
+    Order.objects.create(id="orders/500-A")
+    next_numbers("orders", 100)
+
+
+def roll_back() -> None:
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        save_explicit_id()
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("cause", [save_explicit_id, roll_back, return_ranges])
+def test_ordinary_causes_warn_of_nothing(caplog, cause):
+    next_numbers("orders", 40)
+    next_number("orders")
+    with transaction.atomic():
+        cause()
+    next_numbers("orders", 1000)
+    return_ranges()
+    next_numbers("orders", 1000)
+    assert not warnings(caplog)
+
+
+def warnings(caplog) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
 
 
 class TestFixtures:

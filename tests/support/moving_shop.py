@@ -165,6 +165,6 @@ def move(project: Project, arguments: str = "") -> None:
     assert text.count("migrations.AlterField(") == 1, text
     text = text.replace("migrations.AlterField(", f"MoveToHiLo({arguments}", 1)
     text = text.replace(
-        "dependencies = [", 'dependencies = [("django_hilo", "0003_raised_by"),'
+        "dependencies = [", 'dependencies = [("django_hilo", "0001_initial"),'
     )
     file.write_text(f"from django_hilo.moving import MoveToHiLo\n{text}")

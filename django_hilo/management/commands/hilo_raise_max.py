@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from django_hilo._allocation.target import home_of, resolve
-from django_hilo._database.servers import raised_elsewhere
+from django_hilo._allocation.target import resolve
 from django_hilo._operations.table_scan import (
     aliases,
     fields_on,
@@ -16,9 +15,7 @@ from django_hilo._operations.table_scan import (
     highest_number,
     may_have_table,
 )
-from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
-from django_hilo.counters.reservation import acknowledge_server
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
 from django_hilo.sources.own import OwnCounter
@@ -78,14 +75,6 @@ class Command(BaseCommand):
                     raise_it(field, using, options["dry_run"])
                 except HiLoError as error:
                     raise CommandError(str(error)) from error
-        if not wanted and not options["dry_run"]:
-            self.acknowledge_server(home_of(using))
-
-    def acknowledge_server(self, home: str) -> None:
-        """Note on each counter, also those of no model, which server it is on now."""
-        for document, server in raised_elsewhere(home, settings.node_tag(home)):
-            acknowledge_server(document.collection, home, node_tag=document.node_tag)
-            self.say(f"{document.id!r} on {home!r} is on the server {server} now.")
 
     def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
         target = resolve(field, using)

@@ -1,4 +1,4 @@
-"""What goes wrong between two sites, and who tells."""
+"""What goes wrong between two sites."""
 
 from __future__ import annotations
 
@@ -56,76 +56,20 @@ class TestIdsWithoutANodeTag:
                 assert "confl_insert_exists" in shared.troubles(site)
 
 
-class TestOneNodeTagOnTwoSites:
-    def test_gives_ids_twice_and_is_told(self, pair, process, check):
-        with pair.database("same") as shared:
-            shared.replicate(ORDERS)
-            first, second = (
-                process(environment_on([site], shared.name, "A")) for site in pair.sites
-            )
-            first.save(1)
-            pair.b.wait_for(lambda: shared.counters(pair.b), "up to date")
-            assert "django_hilo.W026" not in check(shared, pair.a)
-            assert "django_hilo.W026" in check(shared, pair.b)
-            shared.cut()
-            theirs = second.save(40)
-            assert_told(pair, second.warned)
-            ours = first.save(40)
-            assert len(set(ours) & set(theirs)) > 20
-            assert first.warned == [], "it heard nothing yet"
-            shared.heal()
-            for site in pair.sites:
-                site.wait_for(lambda site=site: shared.troubles(site), "in trouble")
-            said = check(shared, pair.a)
-            assert "django_hilo.W026" in said
-            assert "orders/A" in said
-            assert "two sites have the node tag 'A'" in said
-            first.save(10)
-            assert_told(pair, first.warned)
-
-    def test_is_told_by_postgresql_alone_where_both_made_the_counter_while_apart(
-        self, pair, process, check
-    ):
-        with pair.database("apart") as shared:
-            shared.replicate(ORDERS)
-            shared.cut()
-            writers = [
-                process(environment_on([site], shared.name, "A")) for site in pair.sites
-            ]
-            ours, theirs = (writer.save(30) for writer in writers)
-            assert ours == theirs
-            shared.heal()
-            for site, writer in zip(pair.sites, writers, strict=True):
-                site.wait_for(lambda site=site: shared.troubles(site), "in trouble")
-                assert "django_hilo_hilodocument" in site.last_lines()
-                writer.save(30)
-                assert writer.warned == []
-                assert "django_hilo.W026" not in check(shared, site)
-
-    def test_is_not_told_where_the_counters_are_not_replicated(
-        self, pair, process, check
-    ):
-        with pair.database("silent") as shared:
-            shared.replicate("TABLE records_order")
-            writers = [
-                process(environment_on([site], shared.name, "A")) for site in pair.sites
-            ]
-            writers[0].save(30)
-            shared.wait_until_equal()
-            told = writers[1].try_to_save(30)
-            assert {fate for _, fate in told} == {"refused"}
-            assert writers[1].warned == []
-            assert "django_hilo.W026" not in check(shared, pair.b)
-
-
-def assert_told(pair, warned) -> None:
-    """Both servers are named, once."""
-    [warning] = warned
-    assert "Otherwise two sites have the node tag 'A'" in warning
-    for site in pair.sites:
-        assert system_identifier(site) in warning
-
-
-def system_identifier(site) -> str:
-    [row] = site.execute("SELECT system_identifier FROM pg_control_system()")
-    return str(row["system_identifier"])
+def test_one_node_tag_on_two_sites_gives_ids_twice(pair, process):
+    with pair.database("same") as shared:
+        shared.replicate(ORDERS)
+        first, second = (
+            process(environment_on([site], shared.name, "A")) for site in pair.sites
+        )
+        first.save(1)
+        pair.b.wait_for(lambda: shared.counters(pair.b), "up to date")
+        shared.cut()
+        ours, theirs = first.save(200), second.save(40)
+        assert len(set(ours) & set(theirs)) > 20
+        assert first.warned == []
+        shared.heal()
+        for site in pair.sites:
+            site.wait_for(lambda site=site: shared.troubles(site), "in trouble")
+        first.save(100)
+        assert any("fell back" in warning for warning in first.warned)

@@ -1,1 +1,0 @@
-"""Two MariaDB servers with asynchronous replication: who tells what went wrong."""
