@@ -37,10 +37,6 @@ class TableMissing(HiLoError):
     """The table of a counter is missing on the database."""
 
 
-class StandbyMissing(HiLoError):
-    """No standby is named that could confirm a reservation."""
-
-
 class UnsafeSource(HiLoError):
     """Another system's counter gives numbers twice as soon as two processes use it."""
 

@@ -26,7 +26,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.rollback import RollbackDetector
-from django_hilo._database.synchronous_commit import waits
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
@@ -168,8 +167,6 @@ def counter_connection(
         connection.in_atomic_block
         or dialect_of(connection).always_own_connection
         or _OWN_ONLY in vars(connection)
-        # A wait for a standby that is cancelled costs the connection.
-        or waits(connection)
         or not has_autocommit(connection)
     ):
         return nullcontext(connection.alias)

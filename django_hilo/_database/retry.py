@@ -19,7 +19,6 @@ from django_hilo._database.connection import (
     schema_of,
 )
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
-from django_hilo._database.synchronous_commit import bounded_commit
 from django_hilo.conf import settings
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout, TableMissing
 
@@ -91,10 +90,9 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
         with transaction.atomic(using=db):
             yield connection
         return
-    with bounded_commit(connection) as before_commit, transaction.atomic(using=db):
+    with transaction.atomic(using=db):
         dialect_of(connection).begin(connection, schema_of(connection))
         yield connection
-        before_commit()
 
 
 def _raise_final(

@@ -5,8 +5,6 @@ A lent range belongs to the program that asked for it: this process keeps nothin
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import InterfaceError, OperationalError, router
 from django.utils.translation import gettext as _
 
@@ -145,24 +143,18 @@ def lend(
     return lent
 
 
-def take_back(target: Target, high: int, last: int, ticket: str) -> int:
+def take_back(
+    target: Target, high: int, last: int, ticket: str = "", issuer: str = ""
+) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
+    source = target.source
     return reservation.return_range(
-        target.collection, high, last, ticket, **_counter_of(target)
+        target.collection,
+        high,
+        last,
+        ticket,
+        issuer=issuer,
+        node_tag=target.node_tag,
+        column=source.shared_column if isinstance(source, OwnCounter) else None,
+        using=target.using,
     )
-
-
-def take_back_issued(target: Target, high: int, last: int, issuer: str) -> int:
-    """Take back as `take_back`, from a client without a ticket, as `return_issued`."""
-    return reservation.return_issued(
-        target.collection, high, last, issuer, **_counter_of(target)
-    )
-
-
-def _counter_of(target: Target) -> dict[str, Any]:
-    source, using = target.source, target.using
-    return {
-        "node_tag": target.node_tag,
-        "column": source.shared_column if isinstance(source, OwnCounter) else None,
-        "using": using,
-    }

@@ -8,7 +8,7 @@ from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.synchronous_commit import WITH_STANDBY
+from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
 

@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.db import connections
 
-from django_hilo._database.synchronous_commit import LOCAL, WITH_STANDBY
+from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo.conf import KEYS, settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection, check_node_tag, check_separator
@@ -152,8 +152,8 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     ),
     (
         "SYNCHRONOUS_COMMIT",
-        lambda value: value in (None, LOCAL, *WITH_STANDBY),
-        f"None, {', '.join(map(repr, WITH_STANDBY))}, or {LOCAL!r}",
+        lambda value: value in (None, "local", *WITH_STANDBY),
+        f"None, {', '.join(map(repr, WITH_STANDBY))}, or 'local'",
         "E005",
     ),
     (

@@ -1,7 +1,8 @@
-"""Reserve a range, return its unused end, raise the floor: the rules of a counter.
+"""The only code that locks and writes a counter's row.
 
-Nothing else locks or writes the row of a counter, and each change of it burns the
-ticket of the newest range.
+Reserving a range, returning its unused end and raising the floor are each one short
+transaction: lock the row with ``select_for_update()``, then update it. Every update
+replaces the ticket, so a return with an older ticket is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from django.utils.translation import gettext as _
 
 from django_hilo._database.connection import bind
 from django_hilo._database.dialects import ErrorKind, classify
-from django_hilo._database.retry import retry, short_transaction
-from django_hilo._database.synchronous_commit import insist
+from django_hilo._database.retry import Result, retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
@@ -38,11 +38,11 @@ from django_hilo.signals import range_reserved, range_returned, send
 
 logger = logging.getLogger("django_hilo")
 
-# Seconds: a gap is cheaper than a process that takes its time to end.
+# Seconds. A gap is better than a process that is slow to end.
 _RETRY_RETURNS_FOR = 1.0
 
-# Gets the locked row and the server prefix of its node; returns the columns to write,
-# or None to remove the row.
+# Gets the locked row and the server prefix of its node. Returns the columns to write,
+# or None to delete the row.
 Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
 
 
@@ -59,29 +59,24 @@ def reserve(
 ) -> Reservation:
     """Reserve the next ``size`` numbers of a collection on the database ``using``.
 
-    ``node_tag`` names the counter's row (``None``: the database's own tag). ``above``
-    is the highest number that the caller knows: the range starts over it, even where
-    Max fell back (RavenDB's ``lastMax``). Near 2^63-1 the range may be shorter than
-    ``size``, but not than ``needed``. ``issuer`` marks the ticket, for `return_issued`.
-    With a ``column`` the range starts over all keys that it has, and its default goes
-    on over the range: SQLite's, which has both in one file.
+    - ``node_tag``: the node tag of the counter's row; None: that of the database.
+    - ``needed``: the least numbers to accept near 2^63-1, where ``size`` may not fit.
+    - ``above``: the highest number that the caller knows. The range starts over it,
+      even if Max fell back (RavenDB's ``lastMax``).
+    - ``issuer``: the start of the ticket, for `return_range`.
+    - ``column``: an integer key in the same database. The range starts over its
+      highest key, and the column's own default continues after the range (SQLite).
 
     The range is committed when this returns, with one exception: inside a transaction
-    on SQLite, and in a TestCase, it holds only if that transaction commits.
+    on SQLite, and in a TestCase, it is valid only if that transaction commits.
 
     Raises ValueError (size), `InvalidDocumentId`, `ReservationTimeout`,
     `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.
     """
-    collection, node_tag = _checked(collection, node_tag, using)
+    tag = _checked(collection, node_tag, using)[1]
+    marks: dict[str, Any] = {"issuer": issuer, "column": column, "using": using}
     reservation = reserve_range(
-        collection,
-        size,
-        node_tag=node_tag,
-        needed=needed,
-        above=above,
-        issuer=issuer,
-        column=column,
-        using=using,
+        collection, size, node_tag=tag, needed=needed, above=above, **marks
     )
     announce(reservation, using)
     return reservation
@@ -98,10 +93,11 @@ def reserve_range(
     column: KeyColumn | None = None,
     using: str,
 ) -> Reservation:
-    """Reserve as `reserve`, with checked names, for a caller that announces it."""
+    """Reserve as `reserve`, with checked names, and leave `announce` to the caller."""
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
     collection = collection.lower()
+    known = {"database": using, "needed": needed}
     met = 0
 
     def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
@@ -119,12 +115,7 @@ def reserve_range(
                     "%(needed)s more would pass 2^63-1. Give the field another "
                     "collection, or lower Max if it was raised by mistake."
                 )
-                % {
-                    "counter": document.id,
-                    "database": using,
-                    "last": last,
-                    "needed": needed,
-                }
+                % {**known, "counter": document.id, "last": last}
             )
         if column is not None:
             column.claim(using, high)
@@ -152,108 +143,71 @@ def return_range(
     collection: str,
     high: int,
     last: int,
-    ticket: str,
+    ticket: str = "",
     *,
+    issuer: str = "",
     node_tag: str | None = None,
     column: KeyColumn | None = None,
     using: str = DEFAULT_DB_ALIAS,
 ) -> int:
-    """Give back the numbers over ``last`` of the newest range; return the new Max.
+    """Return the numbers over ``last`` of the newest range; return the new Max.
 
-    ``last`` is the highest number that was used (``low - 1``: none), ``ticket`` that of
-    the reservation. Raises `RangeNotReturned` unless the ticket is the counter's,
-    ``low - 1 <= last <= high == Max``, and ``last`` is not under the floor: RavenDB's
-    rule, closed against replayed, late and forged returns. The default of a ``column``
-    falls along, as it rose in `reserve`.
+    - ``high``: the end of the range, which must still be Max.
+    - ``last``: the highest number that was used, ``low - 1`` if none was. It must not
+      be under the floor.
+    - ``ticket``: the ticket of the reservation, which must still be the counter's.
+    - ``issuer``: instead of a ticket, for clients whose protocol has none: the start of
+      the counter's ticket. ``last`` must then be at least ``low``, since such a client
+      uses a number of each range that it asks for.
+    - ``column``: the column of the reservation, whose default is lowered too.
+
+    Otherwise raises `RangeNotReturned`: so replayed, late and forged returns are
+    refused, unlike by RavenDB.
     """
-
-    def is_newest(document: HiLoDocument) -> bool:
-        return bool(ticket) and compare_digest(
-            ticket.encode(errors="replace"), document.ticket.encode()
-        )
-
-    return _return(collection, high, last, 0, is_newest, column, node_tag, using)
-
-
-def return_issued(
-    collection: str,
-    high: int,
-    last: int,
-    issuer: str,
-    *,
-    node_tag: str | None = None,
-    column: KeyColumn | None = None,
-    using: str = DEFAULT_DB_ALIAS,
-) -> int:
-    """Give back as `return_range`, for clients whose protocol knows no ticket.
-
-    The newest range must have been reserved with this ``issuer``, and
-    ``low <= last <= high == Max``: who asked for a range has used a number of it.
-    """
-
-    def is_newest(document: HiLoDocument) -> bool:
-        return bool(issuer) and document.ticket.startswith(issuer)
-
-    return _return(collection, high, last, 1, is_newest, column, node_tag, using)
-
-
-def _return(
-    collection: str,
-    high: int,
-    last: int,
-    least_used: int,
-    is_newest: Callable[[HiLoDocument], bool],
-    column: KeyColumn | None,
-    node_tag: str | None,
-    using: str,
-) -> int:
     collection, node_tag = _checked(collection, node_tag, using)
+    key = HiLoDocument.key(collection, node_tag)
+    known: dict[str, Any] = {"counter": key, "database": using, "high": high}
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
-        if high != document.max or not is_newest(document):
+        if high != document.max or not _is_mark(document.ticket, ticket, issuer):
             raise RangeNotReturned(
                 _(
                     "The range up to %(high)s is not the newest of %(counter)r on "
                     "%(database)r any more: its unused numbers stay a gap."
                 )
-                % {"high": high, "counter": document.id, "database": using}
+                % known
             )
-        lowest = max(document.low - 1 + least_used, document.floor)
+        lowest = max(document.low - (not issuer), document.floor)
         if not lowest <= last <= high:
             raise RangeNotReturned(
                 _(
                     "%(last)s cannot become Max of %(counter)r on %(database)r: its "
                     "newest range is %(low)s to %(high)s, its floor %(floor)s."
                 )
-                % {
-                    "last": last,
-                    "counter": document.id,
-                    "database": using,
-                    "low": document.low,
-                    "high": high,
-                    "floor": document.floor,
-                }
+                % {**known, "last": last, "low": document.low, "floor": document.floor}
             )
         if column is not None:
             column.release(using, high, last)
         return {"max": last, "size": last - document.low + 1}
 
-    if not _exists(collection, node_tag, using):
+    try:
+        change_existing(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
+    except HiLoDocument.DoesNotExist as error:
         raise RangeNotReturned(
-            _("There is no counter %(counter)r on %(database)r.")
-            % {"counter": HiLoDocument.key(collection, node_tag), "database": using}
-        )
-    change_counter(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
+            _("There is no counter %(counter)r on %(database)r.") % known
+        ) from error
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
-    send(
-        range_returned,
-        HiLoDocument,
-        using=using,
-        collection=collection,
-        node_tag=node_tag,
-        last=last,
-    )
+    facts = {"using": using, "collection": collection, "node_tag": node_tag}
+    send(range_returned, HiLoDocument, **facts, last=last)
     return last
+
+
+def _is_mark(stored: str, ticket: str, issuer: str) -> bool:
+    """Whether a counter's ticket is the one given, or of the issuer given."""
+    if issuer:
+        return stored.startswith(issuer)
+    given = ticket.encode(errors="replace")
+    return bool(given) and compare_digest(given, stored.encode())
 
 
 def raise_floor(
@@ -263,7 +217,7 @@ def raise_floor(
     *,
     node_tag: str | None = None,
 ) -> int:
-    """Raise floor and Max to at least ``number``, and return Max; it never falls.
+    """Raise floor and Max to at least ``number``, and return Max; neither ever falls.
 
     For a number that an existing id has and that no range gave. Raises as `reserve`.
     """
@@ -277,16 +231,15 @@ def raise_floor(
             return {}
         return {"floor": floor, "max": highest}
 
-    document = change_counter(collection, node_tag, using, lift)[0]
-    return document.max
+    return change_counter(collection, node_tag, using, lift)[0].max
 
 
 def read_max(
     collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
 ) -> int:
-    """Return the higher of Max and floor, 0 where there is no row; takes no lock."""
+    """Return the higher of Max and floor, 0 if there is no row; takes no lock."""
     collection, node_tag = _checked(collection, node_tag, using)
-    rows = _rows(collection, node_tag, using)
+    rows = _rows(HiLoDocument.key(collection, node_tag), using)
     return max(rows.values_list("max", "floor").first() or (0,))
 
 
@@ -297,11 +250,11 @@ def guard_save(
     using: str,
     **kwargs: object,
 ) -> None:
-    """Burn the ticket at each save, and let no fixture lower a counter (pre_save)."""
+    """Replace the ticket at a save, and let no fixture lower a counter (pre_save)."""
     if raw:
         instance.collection = instance.collection.lower()
         instance.id = HiLoDocument.key(instance.collection, instance.node_tag)
-        rows = _rows(instance.collection, instance.node_tag, using)
+        rows = _rows(instance.id, using)
         if connections[using].in_atomic_block:  # as in loaddata
             rows.update(ticket=new_ticket())  # locks the row on every database
             bind(connections[using])
@@ -312,24 +265,7 @@ def guard_save(
     instance.ticket = new_ticket()
 
 
-def _exists(collection: str, node_tag: str, using: str) -> bool:
-    def look(db: str) -> bool:
-        # An error in here must not end a transaction of the caller's.
-        with short_transaction(db):
-            return _rows(collection, node_tag, db).exists()
-
-    key = HiLoDocument.key(collection, node_tag)
-    return retry(
-        look,
-        using,
-        f"The row {key!r} of HiLoDocument",
-        if_missing=f"The tables of django_hilo are missing on {using!r}.",
-        retry_for=_RETRY_RETURNS_FOR,
-    )
-
-
-def _rows(collection: str, node_tag: str, using: str) -> QuerySet[HiLoDocument]:
-    key = HiLoDocument.key(collection, node_tag)
+def _rows(key: str, using: str) -> QuerySet[HiLoDocument]:
     return HiLoDocument.objects.using(using).filter(pk=key)
 
 
@@ -339,14 +275,26 @@ def _checked(collection: str, node_tag: str | None, using: str) -> tuple[str, st
 
 
 def new_ticket(issuer: str = "") -> str:
-    """Return a random mark of 32 characters, which names its issuer if there is one.
+    """Return a random mark of 32 characters that starts with ``issuer``.
 
-    ``issuer`` has 0 to 16 letters, none of them a hexadecimal digit alone.
+    An issuer has up to 16 letters, and is not a hexadecimal number.
     """
     return f"{issuer}{token_hex(16)}"[:32]
 
 
 def change_counter(
+    collection: str, node_tag: str, using: str, change: Change
+) -> tuple[HiLoDocument, str]:
+    """Change a counter as `change_existing`; create a missing row with Max 0 first."""
+    try:
+        return change_existing(collection, node_tag, using, change)
+    except HiLoDocument.DoesNotExist:
+        key = HiLoDocument.key(collection, node_tag)
+        _run(partial(_make_row, key, collection, node_tag), key, using)
+        return change_existing(collection, node_tag, using, change)
+
+
+def change_existing(
     collection: str,
     node_tag: str,
     using: str,
@@ -355,62 +303,57 @@ def change_counter(
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
-    Returns the row as written and its node's server prefix. A row that is missing is
-    made first, with Max 0. ``retry_for`` is in seconds (``None``: the setting).
+    Returns the row as written and its node's server prefix. ``retry_for`` is in seconds
+    (None: the setting). Raises ``HiLoDocument.DoesNotExist``.
     """
     key = HiLoDocument.key(collection, node_tag)
-    migrate = f"Run: python manage.py migrate django_hilo --database={using}"
-    run = partial(
-        retry,
-        using=using,
-        what=f"The row {key!r} of HiLoDocument",
-        if_missing=f"The tables of django_hilo are missing on {using!r}. {migrate}",
-        retry_for=retry_for,
+    return _run(partial(_change_locked, key, node_tag, change), key, using, retry_for)
+
+
+def _run(
+    operate: Callable[[str], Result],
+    key: str,
+    using: str,
+    retry_for: float | None = None,
+) -> Result:
+    migrate = (
+        f"The tables of django_hilo on {using!r} are missing, or of an older version. "
+        f"Run: python manage.py migrate django_hilo --database={using}"
     )
-    change_locked = partial(_change_locked, key, node_tag, change, using)
     try:
-        try:
-            return run(change_locked)
-        except HiLoDocument.DoesNotExist:
-            run(partial(_make_row, key, collection, node_tag))
-            return run(change_locked)
+        return retry(
+            operate, using, f"The row {key!r} of HiLoDocument", migrate, retry_for
+        )
     except Error as error:
         if classify(error, connections[using]) is ErrorKind.NO_COLUMN:
-            raise TableMissing(
-                f"The tables of django_hilo on {using!r} are of an older version. "
-                f"{migrate}"
-            ) from error
+            raise TableMissing(migrate) from error
         raise
 
 
 def _change_locked(
-    key: str, node_tag: str, change: Change, using: str, db: str
+    key: str, node_tag: str, change: Change, db: str
 ) -> tuple[HiLoDocument, str]:
-    rows = HiLoDocument.objects.using(db)
-    prefixes = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
+    rows = _rows(key, db)
+    prefix_of = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with short_transaction(db) as connection:
-        locked = rows.annotate(server_prefix=Coalesce(Subquery(prefixes), Value("")))
-        if connection.features.has_select_for_update:
-            locked = locked.select_for_update()
-        else:
-            # SQLite fails at once where a transaction reads first and writes then.
-            rows.filter(pk=key).update(ticket=F("ticket"))
-        document = locked.get(pk=key)
-        prefix = document.server_prefix
+        if not connection.features.has_select_for_update:
+            # SQLite fails at once if a transaction reads first and writes later.
+            rows.update(ticket=F("ticket"))
+        prefixed = rows.annotate(prefix=Coalesce(Subquery(prefix_of), Value("")))
+        document = prefixed.select_for_update().get()
+        prefix = document.prefix
         columns = change(document, prefix)
         if columns is None:
-            rows.filter(pk=key).delete()
+            rows.delete()
         elif columns:
-            columns.setdefault("ticket", new_ticket())
-            if columns.get("max", document.max) > document.max or "floor" in columns:
-                insist(connection)
-            rows.filter(pk=key).update(**columns)
+            columns = {"ticket": new_ticket(), **columns}
+            rows.update(**columns)
             vars(document).update(columns)
     return document, prefix
 
 
 def _make_row(key: str, collection: str, node_tag: str, db: str) -> None:
     row = HiLoDocument(id=key, collection=collection.lower(), node_tag=node_tag)
-    # The caller may have made the row itself, in a transaction that is still open.
+    # Another process may create it first. An error must not end a caller's transaction.
     with short_transaction(db):
         HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)

@@ -73,7 +73,7 @@ def return_range(request: HttpRequest, database: str) -> HttpResponse:
     target = remote.target_of(tag, alias_of(database))
     end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
-        remote.take_back_issued(target, end, last, ISSUER)
+        remote.take_back(target, end, last, issuer=ISSUER)
     except RangeNotReturned as refused:
         logger.debug("A client of RavenDB's keeps a gap: %s", refused)
     return HttpResponse(status=204)

@@ -313,7 +313,7 @@ class Protocol(RuleBasedStateMachine):
         message = twin.Message(held.high, held.next - 1, held.ticket, held.lent)
         arguments = ("orders", held.high, held.next - 1)
         if held.lent:
-            call = partial(reservation.return_issued, *arguments, ISSUER)
+            call = partial(reservation.return_range, *arguments, issuer=ISSUER)
         else:
             call = partial(reservation.return_range, *arguments, reserved.ticket)
         self.sent.append(Sent(message, call))
@@ -482,9 +482,10 @@ def test_the_code_follows_the_model(protocol, reached):
     assert reached & bound == (bound if CHOSEN == "sqlite" else set())
 
 
-def ravendbs_return(*arguments: Any) -> int:
+def ravendbs_return(
+    collection: str, high: int, last: int, *_: Any, using: str = "default", **__: Any
+) -> int:
     """RavenDB's rule in place of ours: no lower bound, no ticket."""
-    collection, high, last, *_, using = arguments
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         if high != document.max or last > document.max:
@@ -495,12 +496,21 @@ def ravendbs_return(*arguments: Any) -> int:
     return last
 
 
-def without_bound(*arguments: Any) -> int:
+def without_bound(
+    collection: str,
+    high: int,
+    last: int,
+    ticket: str = "",
+    *,
+    issuer: str = "",
+    using: str = "default",
+    **_: Any,
+) -> int:
     """Our rule without its lower bound."""
-    collection, high, last, _least_used, is_newest, *_, using = arguments
 
     def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
-        if high != document.max or last > high or not is_newest(document):
+        is_newest = reservation._is_mark(document.ticket, ticket, issuer)
+        if high != document.max or last > high or not is_newest:
             raise RangeNotReturned
         return {"max": last}
 
@@ -516,11 +526,11 @@ RESERVE = reservation.reserve_range
 REPLAY = [("use", 0, 1), ("send", 0, "heard"), ("lend", 3, False), ("deliver", 0)]
 # Where it is, what stands in its place, and the steps that show it.
 FAULTS = {
-    "RavenDB's return": (reservation, "_return", ravendbs_return, REPLAY),
+    "RavenDB's return": (reservation, "return_range", ravendbs_return, REPLAY),
     "no ticket": (reservation, "compare_digest", lambda *tickets: True, REPLAY),
     "no lower bound": (
         reservation,
-        "_return",
+        "return_range",
         without_bound,
         [("use", 0, 5), ("use", 1, 1), ("forge", 0)],
     ),
@@ -615,7 +625,7 @@ class Played:
 
 class TestTheTraceOfTheDocs:
     def test_it_comes_to_pass_by_ravendbs_rule(self, monkeypatch):
-        monkeypatch.setattr(reservation, "_return", ravendbs_return)
+        monkeypatch.setattr(reservation, "return_range", ravendbs_return)
         played = Played()
         for line in steps_of("RavenDB's rule"):
             played.play(line)

@@ -65,6 +65,9 @@ class Dialect:
         process may keep them to half of it, so that the others do not wait in vain.
         """
 
+    def log_draw(self, connection: BaseDatabaseWrapper) -> None:
+        """Let the commit of a draw from a sequence wait for standbys, if any should."""
+
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
         """Bound the wait for locks in the caller's transaction within the block."""

@@ -14,6 +14,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
 from django_hilo.conf import settings
 
+# Levels of HILO["SYNCHRONOUS_COMMIT"] that wait for a standby.
+WITH_STANDBY = ("on", "remote_write", "remote_apply")
+
 _KINDS = {
     "40001": ErrorKind.RETRY,  # serialization failure
     "40P01": ErrorKind.RETRY,  # deadlock
@@ -68,10 +71,17 @@ class PostgreSQL(Dialect):
             quoted = connection.ops.quote_name(schema)
             variables["search_path"] = f"{quoted}, public"
         if settings.SYNCHRONOUS_COMMIT is not None:
-            variables["synchronous_commit"] = "local"  # until somebody insists
+            variables["synchronous_commit"] = settings.SYNCHRONOUS_COMMIT
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {calls}", list(chain(*variables.items())))
+
+    def log_draw(self, connection: BaseDatabaseWrapper) -> None:
+        # nextval() logs 32 values ahead: the session that takes the others has nothing
+        # to commit, and would not wait for the session that does.
+        if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
+            message = "SELECT pg_logical_emit_message(true, 'django_hilo', '')"
+            execute(connection, message)
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:

@@ -9,7 +9,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.retry import short_transaction
-from django_hilo._database.synchronous_commit import insist
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -104,7 +103,6 @@ class Row(Storage):
                 if new == old:
                     return result
                 if self._write(connection, old, new):
-                    insist(connection)
                     return result
         raise ConcurrencyError(
             f"{self.name} on {db!r} was changed {_ROUNDS} times while its row was "

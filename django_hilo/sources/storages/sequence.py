@@ -6,8 +6,8 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
+from django_hilo._database.dialects import dialect_of
 from django_hilo._database.retry import short_transaction
-from django_hilo._database.synchronous_commit import insist
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources.base import Fault
@@ -43,7 +43,7 @@ class Sequence(Storage):
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
                 runs = self._drawn(connection, rule, size, needed - _count(found))
-                insist(connection)
+                dialect_of(connection).log_draw(connection)
             for first, last in runs:
                 for ids in rule.ids_between(first, last):
                     low, high = max(ids.low, above + 1), min(ids.high, rule.max_number)
@@ -164,7 +164,6 @@ class Sequence(Storage):
             if state.next is not None and state.next >= stored:
                 return
             self._sql(connection).raise_to(connection, self.sequence, state, stored)
-            insist(connection)
 
     def faults(self, db: str, rule: Rule) -> list[Fault]:
         connection = connections[db]

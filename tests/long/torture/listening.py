@@ -46,8 +46,7 @@ def listen() -> None:
     # Before and after: a process may be killed in between.
     reservation.reserve_range = _announced(reservation.reserve_range)
     ColumnSequence.reserve = _drawn(ColumnSequence.reserve)  # type: ignore[method-assign]
-    for name in "return_range", "return_issued":
-        setattr(reservation, name, _told(getattr(reservation, name)))
+    reservation.return_range = _told(reservation.return_range)
 
 
 def break_if_asked() -> None:
@@ -110,14 +109,14 @@ def _floored(raise_floor: Any) -> Any:
 def _told(give_back: Any) -> Any:
     @wraps(give_back)
     def returning(
-        collection: str, high: int, last: int, mark: str, **options: Any
+        collection: str, high: int, last: int, *marks: str, **options: Any
     ) -> Any:
         using = options.get("using", "default")
         what = key(collection, options.get("node_tag"), using), high, last
         note("returning", *what)
         try:
             with _noting_locks(*what):
-                result = give_back(collection, high, last, mark, **options)
+                result = give_back(collection, high, last, *marks, **options)
         except RangeNotReturned:
             note("refused", *what)
             raise

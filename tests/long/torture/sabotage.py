@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def break_product(kind: str) -> None:
     from django.db.models import QuerySet
 
     from django_hilo._allocation import explicit_ids, pool
-    from django_hilo._database import connection, rollback
+    from django_hilo._database import retry, rollback
     from django_hilo.counters import reservation
 
     def keep_ranges() -> None:
@@ -39,7 +40,7 @@ def break_product(kind: str) -> None:
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
-        connection._needs_own = lambda connection: False
+        retry.counter_connection = lambda callers, *_: nullcontext(callers.alias)
     elif kind == "floor":
         explicit_ids.observe = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
@@ -56,10 +57,14 @@ def _trust_returns() -> None:
     from django_hilo.counters import reservation
 
     def give_back(
-        collection: str, high: int, last: int, *rest: Any, **more: Any
+        collection: str,
+        high: int,
+        last: int,
+        *marks: str,
+        node_tag: str | None = None,
+        using: str = "default",
+        **more: Any,
     ) -> int:
-        node_tag, using = rest[-2:]
-
         def lower(document: Any, prefix: str) -> dict[str, Any]:
             if document.max != high or last > high:
                 raise reservation.RangeNotReturned("Not the newest.")
@@ -69,7 +74,7 @@ def _trust_returns() -> None:
         reservation.change_counter(collection, tag, using, lower)
         return last
 
-    reservation._return = give_back
+    reservation.return_range = give_back
 
 
 def leave_session() -> None:

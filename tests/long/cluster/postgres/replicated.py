@@ -78,6 +78,11 @@ class Replicated:
         self.primary.wait_until_applied_by(self.standby)
         self.standby.cut_off()
 
+    def wait_for_waiting(self, server: PostgreSQL) -> None:
+        """Wait until a commit on a server waits for a standby."""
+        query = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        server.wait_for(lambda: server.execute(query), "waiting for a standby")
+
     def fail_over(self) -> None:
         """Kill the primary, and promote the standby."""
         self.primary.kill()
