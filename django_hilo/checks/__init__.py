@@ -33,7 +33,7 @@ _ALWAYS = {
     _of("sources", "check_sources"): checks.Tags.database,
     _of("sources", "check_other_writers"): checks.Tags.database,
 }
-_BEFORE_DEPLOYMENT = _of("servers", "check_servers")
+_BEFORE_DEPLOYMENT = _of("deployment", "check_servers")
 
 
 def register() -> None:

@@ -12,8 +12,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._allocation.target import resolve
-from django_hilo.checks import ahead
-from django_hilo.checks.servers import check_servers
+from django_hilo.checks import deployment
+from django_hilo.checks.deployment import check_servers
 from django_hilo.counters import next_gapless_numbers, reserve
 from django_hilo.generator import next_number
 from django_hilo.identifiers import MAX_NUMBER
@@ -136,14 +136,14 @@ class TestACounterUnderItsTable:
 
     def test_a_range_reserved_meanwhile(self, monkeypatch):
         fall_back(0)
-        look = ahead._next_id
+        look = deployment._next_id
 
         def meanwhile(field, *rest):
             if field.model is Order and not Order.objects.exists():
                 Order.objects.create()
             return look(field, *rest)
 
-        monkeypatch.setattr(ahead, "_next_id", meanwhile)
+        monkeypatch.setattr(deployment, "_next_id", meanwhile)
         assert not found("W031")
         assert Order.objects.exists()
 
@@ -187,7 +187,7 @@ class TestACounterUnderItsTable:
         def fail(*arguments):
             raise OperationalError("no route to host")
 
-        monkeypatch.setattr(ahead, "_low_counter", fail)
+        monkeypatch.setattr(deployment, "_low_counter", fail)
         assert "no route to host" in found("I030")[0].msg
 
 

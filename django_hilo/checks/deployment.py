@@ -1,27 +1,35 @@
-"""Deploy check: counters under the ids of their tables, and numbers that run out.
+"""Deploy checks: whether the databases keep what the counters promise.
 
-Each look at a table is by an index, and there is a bounded number of them, however many
-rows it has. ``hilo_raise_max --dry-run`` reads all.
+They look at all databases, since ``check --deploy`` names none. In tests they look only
+at the databases that are named. A database that does not answer is reported, and does
+not stop the others. Tables are looked at by index only, a bounded number of times;
+``hilo_raise_max --dry-run`` reads them whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, Q
 
 from django_hilo._allocation.target import given_source, resolve
-from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.connection import in_tests
+from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo._operations.table_scan import (
+    aliases,
     fields_on,
     gapless_fields,
+    homes,
     may_have_table,
     sparing,
 )
+from django_hilo.checks.settings import are_node_tags, are_sources, error, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
@@ -33,6 +41,102 @@ _NEXT = 32
 _RANGES = 100
 # Texts after the start of an anchored id; a locale may have others between them.
 _NEAREST = 3
+
+
+def check_servers(
+    app_configs: Sequence[AppConfig] | None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> list[checks.CheckMessage]:
+    """Look for shared node tags, keys given twice, lost commits, and what ends soon."""
+    if not (
+        is_alias(settings.DATABASE)
+        and are_node_tags(settings.NODE_TAG)
+        and are_sources(settings.SOURCES)
+    ):
+        return []  # check_settings tells
+    found: list[checks.CheckMessage] = []
+    named = databases or (() if in_tests() else aliases())
+    for alias in aliases():
+        if alias not in named:
+            continue
+        connection = connections[alias]
+        try:
+            if alias in homes():
+                found += lost_commits(connection)
+                found += last_numbers(connection)
+            found += two_writers(connection)
+            found += low_counters(connection)
+            found += short_columns(connection)
+        except Error as problem:
+            if classify(problem, connection) is not ErrorKind.NO_TABLE:
+                found.append(
+                    checks.Info(
+                        f"The server of {alias!r} could not be looked at: {problem}",
+                        hint="Run the check after migrate, as a role that may ask.",
+                        id="django_hilo.I030",
+                    )
+                )
+    return found
+
+
+def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Compare the server's settings with what the counters need."""
+    dialect, wanted = dialect_of(connection), settings.SYNCHRONOUS_COMMIT
+    if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
+        yield error(
+            f"HILO['SYNCHRONOUS_COMMIT'] is {wanted!r}, but the server of "
+            f"{connection.alias!r} names no standby.",
+            "Set synchronous_standby_names on the server, or "
+            "HILO['SYNCHRONOUS_COMMIT'] = None.",
+            "E028",
+        )
+    unsafe = dialect.unsafe_setting(connection)
+    if unsafe is not None:
+        setting, remedy = unsafe
+        yield checks.Warning(
+            f"The server of {connection.alias!r} has {setting}: after a crash it may "
+            f"give ranges of the last second again.",
+            hint=remedy,
+            id="django_hilo.W029",
+        )
+
+
+def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Refuse ids without a node tag where another server takes inserts as well."""
+    models = _models_without_tags(connection.alias)
+    if not models:
+        return
+    connection.ensure_connection()  # MySQL or MariaDB, the server says
+    tables = dialect_of(connection).twice_written(connection)
+    labels = [
+        model._meta.label
+        for model in models
+        if tables is None or model._meta.db_table in tables
+    ]
+    if labels:
+        yield error(
+            f"On {connection.alias!r} the rows of {', '.join(labels)} are replicated "
+            f"to and from another server, and their ids carry no node tag: both "
+            f"servers would give the same.",
+            "Give them a HiLoField, whose ids show the node tag; or let one server "
+            "only take their inserts, and silence this check. What is left of a move "
+            "to this server: DROP SUBSCRIPTION, on MariaDB RESET SLAVE ALL.",
+            "E027",
+        )
+
+
+def _models_without_tags(alias: str) -> list[Any]:
+    """Return the models of integer keys, gapless ids and other systems' counters."""
+    fields = [
+        field
+        for field in fields_on(alias)
+        if field.is_integer or given_source(field) is not None
+    ]
+    fields += [
+        field for field in gapless_fields() if may_have_table(alias, field.model)
+    ]
+    return list(dict.fromkeys(field.model for field in fields))
 
 
 def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
