@@ -1,9 +1,9 @@
-"""On which connection the statements of a counter run.
+"""Choose the connection for a counter's statements.
 
-Inside a caller's transaction the counter gets a connection of its own: on the caller's,
-the row would stay locked until the caller's commit, and a rollback would give the range
-out again. SQLite has one writer at a time, and a TestCase rolls everything back: there
-the caller's connection is used, and the range is bound to its transaction.
+Inside a caller's transaction that is the process's own connection: on the caller's, the
+row would stay locked until the caller's commit, and a rollback would give the range out
+again. SQLite has one writer at a time, and a TestCase rolls everything back: both use
+the caller's connection, and the range is bound to its transaction.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import (
-    AbstractContextManager,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from math import ceil
 from typing import NamedTuple
 
@@ -31,7 +26,7 @@ from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTime
 
 
 class DatabaseKey(NamedTuple):
-    """What tells one database from another, whatever its alias is called."""
+    """Identify a database, whatever its alias is called."""
 
     alias: str
     name: str
@@ -41,7 +36,7 @@ class DatabaseKey(NamedTuple):
 
     @property
     def without_schema(self) -> tuple[str, ...]:
-        """What it shares with the other schemas of its database."""
+        """The part that all schemas of a database share."""
         return self.alias, self.name, self.host, self.port
 
 
@@ -63,10 +58,10 @@ def key_by(connection: BaseDatabaseWrapper, alias: str) -> DatabaseKey:
 
 
 def schema_of(connection: BaseDatabaseWrapper) -> str | None:
-    """Return the schema that a connection was switched to, None where nobody tells.
+    """Return the schema that a connection was switched to, None if it is not known.
 
-    django-tenants sets ``connection.schema_name``; whoever sets ``search_path`` in
-    another way sets it too, since the search path cannot be known without a query.
+    django-tenants sets ``connection.schema_name``. Projects that set ``search_path`` in
+    another way must set it too, since reading the search path takes a query.
     """
     return getattr(connection, "schema_name", None)
 
@@ -77,8 +72,8 @@ def has_schemas(connection: BaseDatabaseWrapper) -> bool:
 
 
 def is_still_there(database: DatabaseKey) -> bool:
-    """Whether an alias stands for this database, in whatever schema it is now."""
-    # A program may take an alias away while it runs.
+    """Whether an alias still stands for this database, in any schema."""
+    # A program may remove an alias while it runs.
     return (
         database.alias in connections.settings
         and database_key(database.alias).without_schema == database.without_schema
@@ -87,7 +82,7 @@ def is_still_there(database: DatabaseKey) -> bool:
 
 @contextmanager
 def in_schema(alias: str, schema: str | None) -> Iterator[None]:
-    """Switch this thread's connection to a schema, as its requests do, and back."""
+    """Switch this thread's connection to a schema within the block, then back."""
     connection = connections[alias]
     before = schema_of(connection)
     if schema == before:
@@ -100,7 +95,7 @@ def in_schema(alias: str, schema: str | None) -> Iterator[None]:
     finally:
         _switch(connection, before)
         if tenant is not None:
-            # Of django-tenants, as the tenant is.
+            # A connection with a tenant is django-tenants' own.
             connection.set_tenant(tenant)  # type: ignore[attr-defined]
 
 
@@ -118,19 +113,17 @@ def in_callers_transaction(connection: BaseDatabaseWrapper) -> bool:
 
 
 def bind(connection: BaseDatabaseWrapper) -> None:
-    """Let the open transaction, which locks a counter itself, reserve what it needs.
+    """Make reservations use the open transaction, which has locked a counter itself.
 
-    On a connection of its own a reservation would wait for it in vain.
+    A reservation on the own connection would wait for that lock in vain.
     """
     vars(connection)[_LOCKS_COUNTER] = RollbackDetector(connection, lambda: None)
 
 
 def in_test_case(connection: BaseDatabaseWrapper) -> bool:
     """Whether a TestCase (or pytest-django's ``db``) will roll everything back."""
-    for block in connection.atomic_blocks:
-        if getattr(block, "_from_testcase", False):
-            return True
-    return False
+    blocks = connection.atomic_blocks
+    return any(getattr(block, "_from_testcase", False) for block in blocks)
 
 
 def has_autocommit(connection: BaseDatabaseWrapper) -> bool:
@@ -157,11 +150,13 @@ def use_own(alias: str) -> Iterator[None]:
 def counter_connection(
     connection: BaseDatabaseWrapper, bound: bool, timeout: float
 ) -> AbstractContextManager[str]:
-    """Return a context that gives the alias for a counter's statements in this thread.
+    """Return a context manager that yields the alias for a counter's statements.
 
-    It is the alias of the caller's ``connection`` or of the process's own connection,
-    which the context waits for up to ``timeout`` seconds, else `ReservationTimeout`.
-    ``bound`` is what `in_callers_transaction` returns.
+    - ``connection``: the caller's connection.
+    - ``bound``: the result of `in_callers_transaction`. If True, the caller's
+      connection is used.
+    - ``timeout``: how many seconds to wait for the own connection; then it raises
+      `ReservationTimeout`.
     """
     if bound or not (
         connection.in_atomic_block
@@ -175,16 +170,16 @@ def counter_connection(
 
 
 class OwnConnection:
-    """The one connection that this process adds to an alias.
+    """The one extra connection that this process opens to an alias.
 
-    One thread uses it at a time. A thread that asks for it again while it uses it gets
-    an error at once: it would wait for itself.
+    One thread uses it at a time. A thread that asks for it while using it gets an error
+    at once, since it would wait for itself.
     """
 
     def __init__(self, alias: str) -> None:
         self.alias = f"{alias}:hilo"
-        self.user: int | None = None  # the thread in whose `with` block it is
-        # Of a thread, so that no other can release it.
+        self.user: int | None = None  # the thread that uses it
+        # An RLock, because no other thread can release it.
         self.lock = threading.RLock()
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: tuple[str, ...] | None = None
@@ -193,15 +188,15 @@ class OwnConnection:
     def use(
         self, callers: BaseDatabaseWrapper, timeout: float
     ) -> AbstractContextManager[str]:
-        """Return a context that gives the connection's alias to this thread alone.
+        """Return a context manager that yields the connection's alias to one thread.
 
-        It waits up to ``timeout`` seconds for other threads, else `ReservationTimeout`,
-        and raises `NestedReservation` in a thread that uses the connection already.
+        Waits ``timeout`` seconds for other threads, else raises `ReservationTimeout`.
+        Raises `NestedReservation` in a thread that uses the connection already.
         """
         return _Use(self, callers, timeout)
 
     def open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
-        """Return the connection, to the database and schema of the caller's."""
+        """Return the connection, switched to the caller's database and schema."""
         key = key_by(callers, callers.alias)
         if self._wrapper is not None and self._opened_for != key.without_schema:
             self._wrapper.close()
@@ -214,17 +209,17 @@ class OwnConnection:
         return self._wrapper
 
     def close_as_due(self, at_once: bool = False) -> None:
-        """Close the connection when ``CONN_MAX_AGE`` says so, or at once."""
+        """Close the connection if ``CONN_MAX_AGE`` is over, or at once."""
         if self._wrapper is None:
             return
-        # A test runner cannot drop a database that a connection is open to.
+        # A test runner cannot drop a database that has an open connection.
         if at_once or in_tests():
             self._wrapper.close()
         else:
             self._wrapper.close_if_unusable_or_obsolete()
 
     def close_if_obsolete(self) -> None:
-        """Close the connection as due unless somebody uses it."""
+        """Close the connection if it is due and not in use."""
         if self.lock.acquire(blocking=False):
             try:
                 if self.user is None:
@@ -233,13 +228,13 @@ class OwnConnection:
                 self.lock.release()
 
     def close_before_fork(self, timeout: float) -> None:
-        """Close the connection and keep other threads off it until the fork is done."""
+        """Close the connection and lock it until the fork is done."""
         self._held_for_fork = self.lock.acquire(timeout=timeout)
         if self._held_for_fork and self.user is None:
             self.close_as_due(at_once=True)
 
     def go_on_after_fork(self) -> None:
-        """Let the parent's threads use the connection again."""
+        """Unlock the connection for the parent's threads."""
         if self._held_for_fork:
             self._held_for_fork = False
             self.lock.release()
@@ -260,10 +255,9 @@ class _Use:
         own, alias = self._own, self._callers.alias
         if own.user == threading.get_ident():
             raise NestedReservation(
-                f"This thread is changing a counter on {alias!r} already, and was "
-                f"asked for another number meanwhile: by a finalizer (__del__), a "
-                f"receiver of connection_created, or a signal handler. Take ids "
-                f"elsewhere than there."
+                f"This thread is changing a counter on {alias!r} already, and asked "
+                f"for another number in a finalizer (__del__), a receiver of "
+                f"connection_created, or a signal handler. Take ids elsewhere."
             )
         # A signal's handler may raise after any call.
         self._is_open = True
@@ -282,7 +276,7 @@ class _Use:
         return own.alias
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        # After an error that is not the database's, an answer may be under way.
+        # After another error, such as an interrupt, an answer may still be on its way.
         self._end(is_sound=kind is None or issubclass(kind, Error | HiLoError))
 
     def __del__(self) -> None:
@@ -310,7 +304,7 @@ class _Use:
 def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     own = callers.copy()
     options = own.settings_dict["OPTIONS"]
-    options.pop("pool", None)  # the caller may hold the pool's last connection
+    options.pop("pool", None)  # the caller may have the pool's last connection
     longest = ceil(settings.LOCK_TIMEOUT + settings.RETRY_FOR)
     dialect_of(own).set_own_options(options, longest)
     own.settings_dict["AUTOCOMMIT"] = True
@@ -320,7 +314,7 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
 
 def _switch(own: BaseDatabaseWrapper, schema: str | None) -> None:
     if hasattr(own, "set_schema"):
-        # django-tenants sets the search path anew for each cursor.
+        # django-tenants sets the search path for each cursor.
         own.set_schema(schema)
     else:
         vars(own)["schema_name"] = schema
@@ -328,40 +322,38 @@ def _switch(own: BaseDatabaseWrapper, schema: str | None) -> None:
 
 def in_tests() -> bool:
     """Whether a test runner has set this process up."""
-    # What django.test.utils.setup_test_environment() leaves to be seen, under Django's
-    # runner and under pytest-django.
+    # Django's setup_test_environment() adds it, under pytest-django too.
     return hasattr(mail, "outbox")
 
 
 _own_connections: dict[str, OwnConnection] = {}
 _owner = os.getpid()
-# What a child inherited: a thread of the parent was using it, or no hook saw the fork.
-# Kept, because the end of the object would end the parent's session on the socket that
-# both share.
+# Connections that a child inherited, because a thread was using them or no hook saw the
+# fork. They are kept, since deleting them would end the parent's session on the socket.
 _inherited: list[dict[str, OwnConnection]] = []
 
 
 def _this_process() -> dict[str, OwnConnection]:
-    # uWSGI forks in C: by itself it runs none of Python's hooks.
+    # uWSGI forks in C and runs none of Python's hooks.
     if _owner != os.getpid():
         after_fork_in_child()
     return _own_connections
 
 
 def close_obsolete(**kwargs: object) -> None:
-    """Close what is due; a receiver of request_started and request_finished."""
+    """Close connections that are due (request_started, request_finished)."""
     for own in list(_this_process().values()):
         own.close_if_obsolete()
 
 
 def before_fork() -> None:
-    """Close the process's own connections, so that no child inherits one."""
+    """Close the process's own connections before a child can inherit them."""
     for own in list(_this_process().values()):
         own.close_before_fork(settings.LOCK_TIMEOUT)
 
 
 def after_fork_in_parent() -> None:
-    """Let the parent reserve again."""
+    """Unlock the own connections."""
     for own in list(_this_process().values()):
         own.go_on_after_fork()
 

@@ -1,4 +1,4 @@
-"""Run what changes a counter in a short transaction, again as a whole if need be."""
+"""Change a counter in a short transaction, repeated as a whole after some errors."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ def retry(
     if_missing: str,
     retry_for: float | None = None,
 ) -> Result:
-    """Call ``operate`` with the alias to work on, until it passes or time is over.
+    """Call ``operate`` until it succeeds or time is over; return its result.
 
-    Each call is to do all of its work anew, in a `short_transaction`. ``what`` names
-    the counter in messages, ``if_missing`` says what to do where its table is missing.
-    ``retry_for`` is in seconds (``None``: the setting).
+    - ``operate``: gets the alias to work on, and does all of its work in one
+      `short_transaction`.
+    - ``using``: the caller's alias.
+    - ``what``: the name of the counter in messages.
+    - ``if_missing``: the message if the counter's table is missing.
+    - ``retry_for``: seconds; None: ``HILO["RETRY_FOR"]``.
     """
     connection = connections[using]
     bound = in_callers_transaction(connection)
@@ -57,9 +60,18 @@ def retry(
         except Error as error:
             kind = classify(error, connection)
             _raise_final(kind, error, using, what, if_missing)
-            if bound or time.monotonic() > give_up_at:
+            if bound:
                 raise ConcurrencyError(
-                    _gave_up(bound, using, retry_for, error)
+                    f"No range could be reserved inside the transaction on {using!r}: "
+                    f"{error}. It is not tried again, since only you can repeat your "
+                    f'transaction; on SQLite, OPTIONS["transaction_mode"] = '
+                    f'"IMMEDIATE" avoids most of these.'
+                ) from error
+            if time.monotonic() > give_up_at:
+                raise ConcurrencyError(
+                    f"The counter on {using!r} could not be changed for {retry_for:g} "
+                    f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
+                    f"again when the database answers."
                 ) from error
             logger.log(level, "The counter on %r is tried again: %s", using, error)
             level = logging.DEBUG
@@ -81,9 +93,9 @@ def _once(operate: Callable[[str], Result], db: str) -> Result:
 
 @contextmanager
 def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
-    """Run the block in a transaction with bounded waits; give the connection.
+    """Run the block in a transaction with bounded waits; yield the connection.
 
-    In a caller's transaction, where a range has to be bound to it, in a savepoint.
+    Inside a caller's transaction, to which the range is then bound, use a savepoint.
     """
     connection = connections[db]
     if connection.in_atomic_block or not has_autocommit(connection):
@@ -108,17 +120,3 @@ def _raise_final(
         raise TableMissing(if_missing) from error
     if kind in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}:
         raise error
-
-
-def _gave_up(bound: bool, using: str, retry_for: float, error: Error) -> str:
-    if bound:
-        return (
-            f"No range could be reserved inside the transaction on {using!r}: {error}. "
-            f"It is not tried again, since only you can repeat your transaction; on "
-            f'SQLite, OPTIONS["transaction_mode"] = "IMMEDIATE" avoids most of these.'
-        )
-    return (
-        f"The counter on {using!r} could not be changed for {retry_for:g} s "
-        f"(HILO['RETRY_FOR']): {error}. No number was given twice; try again when the "
-        f"database answers."
-    )

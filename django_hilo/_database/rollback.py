@@ -18,24 +18,24 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class RollbackDetector:
-    """Knows whether all that was done before it was made can still commit."""
+    """Tell whether all work before its creation can still commit."""
 
     def __init__(
         self, connection: BaseDatabaseWrapper, on_commit: Callable[[], None]
     ) -> None:
         self._connection = connection
         self._on_commit = on_commit
-        self._invalid = False
+        # Whether a rollback was seen that Django does not know of.
+        self.is_invalidated = False
         self._place = len(connection.run_on_commit)
         connection.on_commit(self._committed)
 
     def is_alive(self) -> bool:
-        """Whether the transaction is open, and what it stands for did not roll back."""
-        if self._invalid:
+        """Whether the transaction is open, and the work before it not rolled back."""
+        if self.is_invalidated:
             return False
         hooks = self._connection.run_on_commit
-        # Rollbacks to savepoints only ever shorten the list: looked up once, the place
-        # is right until then.
+        # Rollbacks only shorten the list, so a known place stays right until then.
         if self._place < len(hooks) and hooks[self._place][1] == self._committed:
             return True
         for place, hook in enumerate(hooks):
@@ -44,39 +44,34 @@ class RollbackDetector:
                 return True
         return False
 
-    @property
-    def is_invalidated(self) -> bool:
-        """Whether a rollback was seen that Django does not know of."""
-        return self._invalid
-
     def invalidate(self) -> None:
         """Treat the work as rolled back, by a rollback that Django does not know of."""
-        self._invalid = True
+        self.is_invalidated = True
 
     def _committed(self) -> None:
         # captureOnCommitCallbacks(execute=True) calls hooks of an open transaction.
-        if not self._invalid and not self._connection.in_atomic_block:
+        if not self.is_invalidated and not self._connection.in_atomic_block:
             self._on_commit()
 
 
 class RollbackWatcher:
-    """Invalidates the detectors of a connection whose SQL rolls their work back."""
+    """Invalidate the detectors whose work is rolled back by plain SQL."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
         # A detector lives as long as Django keeps its hook, or its owner keeps it.
         self._detectors: list[tuple[int, ref[RollbackDetector]]] = []
         self._prune_at = _PRUNE_AT
-        # How many detectors were made before each of Django's savepoints. Savepoints of
-        # other names are left out: such a name may be used again.
+        # The number of detectors made before each of Django's savepoints. Other names
+        # are left out, since they may be used twice.
         self._savepoints: dict[str, int] = {}
         self._made = 0
 
     def detector(self, on_commit: Callable[[], None]) -> RollbackDetector:
-        """Make a detector, and watch the connection's statements while one is alive."""
+        """Return a new detector; watch the connection while one is alive."""
         if len(self._detectors) >= self._prune_at:
             self._detectors = [each for each in self._detectors if _is_alive(each[1])]
-            # Looking at all of them for each new one would take quadratic time.
+            # Doubled, so that pruning does not take quadratic time.
             self._prune_at = max(_PRUNE_AT, 2 * len(self._detectors))
         if not any(_is_alive(known) for _, known in self._detectors):
             self._detectors.clear()
@@ -84,7 +79,7 @@ class RollbackWatcher:
         detector = RollbackDetector(self._connection, on_commit)
         self._made += 1
         self._detectors.append((self._made, ref(detector)))
-        # First in the list: execute_wrapper() of others pops the last.
+        # First in the list, because execute_wrapper() removes the last.
         if self not in self._connection.execute_wrappers:
             self._connection.execute_wrappers.insert(0, self)
         return detector
