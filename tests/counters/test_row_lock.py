@@ -27,13 +27,9 @@ from django_hilo.counters import (
 )
 from django_hilo.exceptions import (
     ConcurrencyError,
-    CounterExhausted,
     ReservationTimeout,
 )
-from django_hilo.generator import next_number
-from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.signals import range_reserved
+from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
 from tests.support.databases import CHOSEN
 
@@ -61,52 +57,10 @@ def counters_connection() -> Any:
     return connection
 
 
-class TestReservations:
-    @pytest.fixture(autouse=True)
-    def a_row(self):
-        reserve("orders", 10)
-
-    def test_the_last_numbers(self):
-        HiLoDocument.objects.update(max=MAX_NUMBER - 3)
-        assert reserve("orders", 10).range == Range(MAX_NUMBER - 2, MAX_NUMBER)
-        with pytest.raises(CounterExhausted):
-            reserve("orders", 10)
-
-    @pytest.mark.parametrize("others", ["Nord/", "nörd/", "Nörd/x/", ""])
-    def test_a_prefix_that_was_edited(self, others):
-        ServerPrefix.objects.create(node_tag="A", prefix="Nörd/")
-        prefixes = [reserve("orders").server_prefix for _ in range(2)]
-        ServerPrefix.objects.update(prefix=others)
-        prefixes += [reserve("orders").server_prefix for _ in range(2)]
-        assert prefixes == ["Nörd/", "Nörd/", others, others]
-
-    def test_receivers_are_told(self):
-        told = []
-
-        def receive(reservation, using, **kwargs):
-            told.append((using, reservation.range))
-
-        range_reserved.connect(receive)
-        try:
-            reserve("orders", 5)
-        finally:
-            range_reserved.disconnect(receive)
-        assert told == [("default", Range(11, 15))]
-
-
 class TestTransactionsOfTheCaller:
     @pytest.fixture(autouse=True)
     def a_row(self):
         reserve("orders", 10)
-
-    def test_a_block_that_rolls_back(self):
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
-            first = next_number("orders")
-            raise ZeroDivisionError
-        assert first == 11
-        is_bound = CHOSEN == "sqlite"
-        assert row().max == (10 if is_bound else 42)
-        assert next_number("orders") == (11 if is_bound else 12)
 
     def test_autocommit_off(self):
         transaction.set_autocommit(False)
