@@ -1,4 +1,4 @@
-"""System checks of what is on which database."""
+"""System checks of the databases of rows and counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from django_hilo.models import ServerPrefix
 def check_homes(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
-    """Check which databases hold the counters of which rows."""
+    """Check the databases that store the counters of rows."""
     if not is_alias(settings.DATABASE) or not are_node_tags(settings.NODE_TAG):
         return []  # check_settings tells
     found: list[checks.CheckMessage] = []
@@ -73,7 +73,7 @@ def check_hidden_tags(
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> list[checks.CheckMessage]:
-    """Demand different server prefixes where ids hide different node tags."""
+    """Require different server prefixes if ids hide different node tags."""
     tags = settings.NODE_TAG
     if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
         return []

@@ -48,13 +48,13 @@ def check_servers(
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> list[checks.CheckMessage]:
-    """Look for shared node tags, keys given twice, lost commits, and what ends soon."""
+    """Look for ids that would be given twice, lost commits, and what runs out soon."""
     if not (
         is_alias(settings.DATABASE)
         and are_node_tags(settings.NODE_TAG)
         and are_sources(settings.SOURCES)
     ):
-        return []  # check_settings tells
+        return []  # check_settings reports them
     found: list[checks.CheckMessage] = []
     named = databases or (() if in_tests() else aliases())
     for alias in aliases():
@@ -81,7 +81,7 @@ def check_servers(
 
 
 def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Compare the server's settings with what the counters need."""
+    """Check for server settings by which a crash or a failover loses commits."""
     dialect, wanted = dialect_of(connection), settings.SYNCHRONOUS_COMMIT
     if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
         yield error(
@@ -103,7 +103,7 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
 
 
 def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Refuse ids without a node tag where another server takes inserts as well."""
+    """Refuse ids without a node tag if another server takes inserts too."""
     models = _models_without_tags(connection.alias)
     if not models:
         return
@@ -140,7 +140,7 @@ def _models_without_tags(alias: str) -> list[Any]:
 
 
 def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Warn of counters whose next numbers are those of rows."""
+    """Warn of counters whose next numbers rows have already."""
     alias = connection.alias
     for field in fields_on(alias):
         yield from _each(alias, _low_counter, field)
@@ -150,7 +150,7 @@ def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
 
 
 def short_columns(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Warn of columns and formats that the numbers are about to outgrow."""
+    """Warn of columns and formats that the numbers will soon outgrow."""
     for field in fields_on(connection.alias):
         yield from _each(connection.alias, _short_column, field)
 
@@ -181,7 +181,7 @@ def _each(
         with sparing(alias):
             return list(check(field, alias))
     except HiLoError:
-        return []  # check_sources tells
+        return []  # check_sources reports it
     except Error as error:
         if classify(error, connections[alias]) is ErrorKind.NO_TABLE:
             return []  # before its migration, or a table that is not Django's
@@ -244,7 +244,7 @@ def _is_low(
 def _next_id(
     field: Any, alias: str, start: str, end: str, above: int, step: int, width: int
 ) -> tuple[int, str] | None:
-    """Return the lowest of these numbers of which a row has an id, and the id."""
+    """Return the lowest of the next numbers that a row has already, and its id."""
     following = range(above + 1, above + 1 + _NEXT)
     firsts = range(above + 1, above + 1 + step * _RANGES, step)
     ids = {
@@ -285,7 +285,7 @@ def _short_column(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
 
 
 def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str]]:
-    """Yield the highest number that something takes, what, and what to do."""
+    """Yield each limit of an id: the highest number, its cause, and what to do."""
     if field.is_integer:
         kind = _type_of(field, connections[alias])
         _, highest = connections[alias].ops.integer_field_range(kind)

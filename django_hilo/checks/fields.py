@@ -53,11 +53,20 @@ def check_model(model: type[models.Model]) -> list[CheckMessage]:
 
 def check_field(field: models.Field[Any, Any]) -> list[CheckMessage]:
     """Return the errors of one field, without a query."""
+    found: list[CheckMessage] = []
     if isinstance(field, BucketField):
-        return list(_bucket_errors(field))
+        found += _bucket_errors(field)
     if isinstance(field, AssignsIds):
-        return [*_id_errors(field), *_errors_of_kind(field)]
-    return []
+        found += _id_errors(field)
+    if isinstance(field, HiLoField):
+        found += _hilo_errors(field)
+    elif isinstance(field, HiLoBigAutoField):
+        found += _source_errors(field)
+    elif isinstance(field, GaplessIdField):
+        found += _gapless_errors(field)
+    if isinstance(field, HiLoField | HiLoBigAutoField):
+        found += _capacity_errors(field)
+    return found
 
 
 def _id_errors(field: AssignsIds) -> Iterator[Error]:
@@ -77,17 +86,6 @@ def _id_errors(field: AssignsIds) -> Iterator[Error]:
             f"A {type(field).__name__} makes its values itself and takes no default.",
             "Remove default= or db_default=.",
         )
-
-
-def _errors_of_kind(field: AssignsIds) -> Iterator[Error]:
-    if isinstance(field, HiLoField):
-        yield from _hilo_errors(field)
-        yield from _capacity_errors(field)
-    elif isinstance(field, HiLoBigAutoField):
-        yield from _source_errors(field)
-        yield from _capacity_errors(field)
-    elif isinstance(field, GaplessIdField):
-        yield from _gapless_errors(field)
 
 
 def _hilo_errors(field: HiLoField) -> Iterator[Error]:

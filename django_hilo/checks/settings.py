@@ -162,16 +162,6 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
         "None or a number over 0 and under 1, such as 0.5",
         "E005",
     ),
-    (
-        "LOCK_TIMEOUT",
-        _is_seconds,
-        _SECONDS,
-        "E005",
-    ),
-    (
-        "RETRY_FOR",
-        _is_seconds,
-        _SECONDS,
-        "E005",
-    ),
+    ("LOCK_TIMEOUT", _is_seconds, _SECONDS, "E005"),
+    ("RETRY_FOR", _is_seconds, _SECONDS, "E005"),
 ]

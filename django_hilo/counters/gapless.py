@@ -38,11 +38,11 @@ def next_gapless_numbers(
 ) -> range:
     """Return the next ``n`` (1 to 2^62-1) gapless numbers of a collection on ``using``.
 
-    The counter stays locked until the caller's transaction ends, and a rollback gives
-    the numbers back: so there are no gaps, and one writer at a time. They start at 1.
-    Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, `HiLoError` for a
-    missing table, and `ReservationTimeout` where another transaction keeps the counter
-    for longer than ``HILO["LOCK_TIMEOUT"]``.
+    Numbers start at 1. The counter stays locked until the caller's transaction ends,
+    and a rollback gives the numbers back: there are no gaps, and writers wait for one
+    another. Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, `HiLoError`
+    for a missing table, and `ReservationTimeout` if another transaction locks the
+    counter for longer than ``HILO["LOCK_TIMEOUT"]``.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
         raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
@@ -68,11 +68,11 @@ def seed_gapless_number(
     *,
     force: bool = False,
 ) -> int:
-    """Let the last number of a collection be ``value`` (0 to 2^63-1), and return it.
+    """Set the last number of a collection to ``value`` (0 to 2^63-1), and return it.
 
-    One that is higher stays and is returned, but for ``force`` (RavenDB's identity
-    seed): then numbers that were taken come again, and rows that have them are in the
-    way. Within the caller's transaction, and raises, as `next_gapless_numbers`.
+    A higher last number is kept and returned, unless ``force`` is True (RavenDB's
+    identity seed): numbers are then repeated, and rows that have them already are in
+    the way. Works in the caller's transaction, and raises, as `next_gapless_numbers`.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidDocumentId(f"The seed must be a whole number, not {value!r}.")
@@ -101,7 +101,7 @@ def guard_save(
     using: str,
     **kwargs: object,
 ) -> None:
-    """Let no fixture lower a counter (pre_save)."""
+    """Keep a fixture from lowering a counter (pre_save)."""
     if not raw:
         return
     instance.collection = instance.collection.lower()
@@ -116,16 +116,16 @@ def guard_save(
 
 @contextmanager
 def _locked(collection: str, using: str) -> Iterator[GaplessCounter]:
-    """Lock the row of a collection until the caller's transaction ends; make it first.
+    """Insert the row of a collection, and lock it until the caller's transaction ends.
 
-    To insert it comes first: SQLite fails at once if a transaction reads first and
-    writes then, and on MariaDB locking a row that is missing would lock the gap, in
-    which several first callers block each other.
+    The insert comes first: SQLite fails at once if a transaction reads first and writes
+    later, and on MariaDB locking a missing row would lock the gap, in which several
+    first callers block each other.
     """
     connection, row = connections[using], GaplessCounter(collection=collection, last=0)
     try:
         with transaction.atomic(using=using):
-            dialect = dialect_of(connection)  # now that it is open
+            dialect = dialect_of(connection)  # an open one: MySQL or MariaDB
             with dialect.bounded_wait(connection):
                 dialect.insert_or_lock(connection, row)
                 rows = GaplessCounter.objects.using(using).select_for_update()

@@ -1,4 +1,4 @@
-"""The column of an integer key, and the numbers that the database itself gives it."""
+"""The column of an integer key, and the database's own numbering of it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class KeyColumn(NamedTuple):
         return max((int(value) for value in found if value is not None), default=0)
 
     def claim(self, using: str, number: int) -> None:
-        """Let the default of the column go on over a number (SQLite alone has it)."""
+        """Raise the column's own numbering to a number (SQLite)."""
         connection = connections[using]
         dialect_of(connection).raise_default(connection, self.table, number)
 
     def release(self, using: str, high: int, last: int) -> None:
-        """Let the default go on over ``last`` if it is still at ``high``."""
+        """Lower the column's own numbering to ``last`` if it is at ``high``."""
         connection = connections[using]
         dialect_of(connection).lower_default(connection, self.table, high, last)
