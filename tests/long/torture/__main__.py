@@ -26,8 +26,6 @@ FULL_SECONDS = 20 * 60
 FULL_IDS = 3_400_000
 # From when on all that a run is about must have happened in it.
 THOROUGH_FROM = 50.0
-# PostgreSQL's SEQ_LOG_VALS.
-SEQUENCE_AHEAD = 32
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 # What ending and judging take of the seconds.
 TAIL = 12.0
@@ -187,7 +185,6 @@ def torture(
     """Let it all happen, and judge what it left."""
     from tests.long.torture import sabotage
     from tests.long.torture.checker import check
-    from tests.long.torture.counters import items
     from tests.long.torture.course import check_course
     from tests.long.torture.evidence import collect
     from tests.long.torture.stored import stored
@@ -198,9 +195,6 @@ def torture(
     if options.sabotage:
         sabotage.spoil(options.sabotage, folder)
     evidence, found = collect(folder), stored()
-    if options.database == "postgres":
-        # What a sequence has logged ahead is passed over after a crash.
-        evidence.lost[items()] += SEQUENCE_AHEAD * course.faults["restart"]
     verdict = check(evidence, found, servers=server is not None)
     check_course(
         *(verdict, evidence, found, course),

@@ -6,22 +6,18 @@ which rolled back together with the range that the number is of; nothing else.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import and_
 from typing import Any
 
-from tests.long.torture import gaps, rows
+from tests.long.torture import rows
 from tests.long.torture.counters import PLAIN, number_of
 from tests.long.torture.evidence import (
     KEPT,
     UNDONE,
-    UNKNOWN,
     Chosen,
     Evidence,
-    Floor,
     Reserved,
 )
 from tests.long.torture.origins import Part, parts_of
@@ -65,13 +61,11 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures["returns refused"] = evidence.refused
     figures["tries again"] = evidence.retries
     standing = _check_numbers(verdict, parts, figures)
-    figures["that came again, as SQLite's may"] = _came_again(parts)
     if servers and figures["of them bound to a transaction"]:
         verdict.failures.append("A range was bound to a transaction on a server.")
     _check_ranges(verdict, evidence, figures)
     _check_max(verdict, evidence, stored, standing)
     _check_explicit(verdict, evidence, standing)
-    verdict.failures += gaps.account(verdict.tables, evidence, stored, standing)
     return verdict
 
 
@@ -90,8 +84,6 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
             and reserved.void_block is None
         ]
         if UNDONE in outcomes:  # SQLite: rolled back, and so not returned
-            for reserved in mine:
-                reserved.is_return_undone = True
             continue
         if not mine:
             if back.is_certain:
@@ -102,9 +94,6 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
             continue
         newest = max(mine, key=lambda reserved: reserved.at)
         newest.top = min(newest.top, back.last)
-        if back.is_certain and UNKNOWN not in outcomes:
-            newest.returned_at = back.at
-        newest.may_be_returned |= not back.is_certain or UNKNOWN in outcomes
 
 
 def _check_numbers(
@@ -146,31 +135,6 @@ def _check_numbers(
         if found:
             verdict.failures.append(f"{what.capitalize()}: {_some(found)}")
     return standing
-
-
-def _came_again(parts: list[Part]) -> int:
-    """Count the numbers that rolled back with their range, and were given again."""
-    fleeting = {
-        part.given.counter
-        for part in parts
-        if part.reserved is not None and part.reserved.void_block is not None
-    }
-    count = 0
-    for counter in fleeting:
-        mine = [part for part in parts if part.given.counter == counter]
-        size = max(part.high for part in mine) + 1
-        times, undone = bytearray(size), bytearray(size)
-        for part in mine:
-            numbers = slice(part.low, part.high + 1)
-            times[numbers] = times[numbers].translate(_ONE_MORE)
-            if part.reserved is not None and part.reserved.void_block is not None:
-                undone[numbers] = b"\x02" * (part.high - part.low + 1)
-        count += sum(map(and_, times, undone)) // 2
-    return count
-
-
-# 0 becomes 1, and all others 2.
-_ONE_MORE = bytes([1, *[2] * 255])
 
 
 def _check_ranges(
@@ -221,13 +185,13 @@ def _check_max(
         )
 
 
-def _was_lost(chosen: Chosen, floors: Iterable[Floor]) -> bool:
+def _was_lost(chosen: Chosen, evidence: Evidence) -> bool:
     """Whether a process ended while it wrote the floor of a number."""
     return chosen.process.end in ("killed", "abrupt") and any(
         floor.writer is chosen.process
         and floor.number >= chosen.number
-        and floor.written_at == math.inf
-        for floor in floors
+        and not floor.is_written
+        for floor in evidence.floors
     )
 
 
@@ -240,7 +204,7 @@ def _check_explicit(
         for chosen in evidence.chosen
         if chosen.block.outcomes() == {KEPT}
         and not any(chosen.number <= number for number in chosen.process.unstored)
-        and not _was_lost(chosen, evidence.floors[PLAIN])
+        and not _was_lost(chosen, evidence)
     ]
     ranges = [each for each in evidence.reserved if each.counter == PLAIN]
     parts = standing.get(PLAIN, [])
@@ -264,9 +228,9 @@ def _check_explicit(
 
 def _check_collisions(verdict: Verdict, evidence: Evidence, parts: list[Part]) -> None:
     """A row is refused only where one of the two ids was chosen."""
-    chosen = evidence.chosen_numbers
+    chosen = evidence.choosing
     given = {number for part in parts for number in range(part.low, part.high + 1)}
-    for kind, ids, _, process in evidence.collided:
+    for kind, ids, process in evidence.collided:
         numbers = {number_of(id) for id in ids}
         if not numbers & (chosen if kind == "own" else chosen | given):
             text = f"Refused by the table, seat {process.seat}: {_some(ids)}"

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
-from django_hilo.exceptions import ReservationTimeout
-from tests.long.torture.counters import counter_of, number_of
-from tests.long.torture.errors import OF_HILO
+from tests.long.torture.counters import PLAIN, counter_of, number_of
 from tests.support.journal import Entry, read
 
-# Errors of rows that got no number.
-_WITHOUT_NUMBERS = {error.__name__ for error in OF_HILO}
 KEPT, UNDONE, UNKNOWN = "kept", "undone", "unknown"
 Row = tuple[str, str, str]  # model, id, name
 
@@ -34,10 +28,6 @@ class Block:
     @property
     def path(self) -> tuple[Block, ...]:
         return (*self.outer.path, self) if self.outer else (self,)
-
-    def is_with(self, other: Block) -> bool:
-        """Whether both are in the same transaction."""
-        return self.path[0] is other.path[0]
 
     def standing(self) -> list[Row]:
         """Return the rows that stand if all around the block commits."""
@@ -74,19 +64,8 @@ class Reserved:
     is_bound: bool
     block: Block | None
     process: Process
-    # What is left of it after returns; after a return of which nobody knows whether
-    # the database took it, the numbers over ``top`` may be those of another range.
+    # What is left of it after returns.
     top: int = 0
-    may_be_returned: bool = False
-    returned_at: float = math.inf
-    # SQLite: it went back in a block that rolled back.
-    is_return_undone: bool = False
-    # SQLite: SQL rolled back to a savepoint that nobody can place.
-    is_dropped: bool = False
-    # A sequence's, which takes nothing back.
-    is_drawn: bool = False
-    # For its caller, not its process, to return.
-    is_lent: bool = False
 
     @property
     def void_block(self) -> Block | None:
@@ -116,25 +95,13 @@ class Given:
     is_from_site: bool = False
 
 
-class Raised(NamedTuple):
-    """Max, raised by hand."""
-
-    counter: str
-    old: int
-    new: int
-    asked_at: int
-
-
 @dataclass
 class Floor:
-    """A number that no later range starts under."""
+    """A number that no later range starts under, by its writer."""
 
     number: int
-    at: int
-    # Who was about to write it, and may have written it ahead of what was chosen.
-    writer: Process | None
-    # When it was written, if that was noted.
-    written_at: float = math.inf
+    writer: Process
+    is_written: bool = False
 
 
 @dataclass
@@ -155,18 +122,8 @@ class Chosen:
     """A row whose id somebody chose."""
 
     number: int
-    at: int
     block: Block
     process: Process
-
-
-class Unborn(NamedTuple):
-    """A row that has a number, and failed: its connection was lost, or the server."""
-
-    name: str
-    counter: str | None
-    made_at: int
-    shut_at: int
 
 
 @dataclass(eq=False)
@@ -176,26 +133,10 @@ class Process:
     seat: int
     reserved: list[Reserved] = field(default_factory=list)
     end: str = "killed"
-    forks: list[int] = field(default_factory=list)
     first: int = 0
     last: int = 0
     # Explicit numbers whose floor it could not write.
     unstored: list[int] = field(default_factory=list)
-    # How many floors it wrote, by counter.
-    floors: Counter[str] = field(default_factory=Counter)
-    # Whether it could not give back what it held.
-    is_cut_off: bool = False
-    # Of all threads.
-    unborn: list[Unborn] = field(default_factory=list)
-
-    def unborn_of(self, reserved: Reserved) -> int:
-        """Return how many numbers of a range rows may have that failed."""
-        return sum(
-            row.counter == reserved.counter
-            and row.made_at <= reserved.returned_at
-            and row.shut_at >= reserved.asked_at
-            for row in self.unborn
-        )
 
 
 @dataclass
@@ -207,16 +148,13 @@ class Evidence:
     returns: list[Return] = field(default_factory=list)
     transactions: list[Block] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)
-    choosing: list[Floor] = field(default_factory=list)
-    # (kind, ids, asked at, process)
-    collided: list[tuple[str, list[str], int, Process]] = field(default_factory=list)
+    # The numbers that somebody chose, or tried to.
+    choosing: set[int] = field(default_factory=set)
+    # (kind, ids, process)
+    collided: list[tuple[str, list[str], Process]] = field(default_factory=list)
     # Names of rows whose INSERT was under way when something went wrong.
     may_exist: set[str] = field(default_factory=set)
-    floors: dict[str, list[Floor]] = field(default_factory=lambda: defaultdict(list))
-    raised: list[Raised] = field(default_factory=list)
-    # Numbers that may have been reserved, or jumped over, without a note.
-    lost: Counter[str] = field(default_factory=Counter)
-    lost_reservations: int = 0
+    floors: list[Floor] = field(default_factory=list)
     counted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     counting: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
@@ -227,11 +165,6 @@ class Evidence:
     retries: int = 0
     alone: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-
-    @property
-    def chosen_numbers(self) -> set[int]:
-        """The numbers that somebody chose, or tried to."""
-        return {choosing.number for choosing in self.choosing}
 
     @property
     def reserved(self) -> Iterable[Reserved]:
@@ -262,14 +195,11 @@ class _Reader:
         self._block: Block | None = None
         # When the thread asked for what is being read: after the line before.
         self._asked_at = 0
-        # The names of rows that are being made, their counter, and since when.
+        # The names of rows that are being made.
         self._made: list[str] = []
-        self._making: tuple[str | None, int] = (None, 0)
-        self._unborn: list[Unborn] = []
-        # (counter, size, when) that is being reserved, and the tries before this one.
-        self._reserving: tuple[str, int, int] | None = None
+        # Since when a range is being reserved, and what is being returned.
+        self._reserving_at: int | None = None
         self._returning: tuple[str, int, int] | None = None
-        self._raising: tuple[str, int] | None = None
         self._retries = 0
         self._floor: Floor | None = None
 
@@ -282,7 +212,6 @@ class _Reader:
     def close(self) -> None:
         """Take what was under way at the end as a kill left it."""
         self._lose()
-        self._bury()
         self._evidence.may_exist.update(self._made)
         block = self._block
         while block is not None and block.outer is not None:
@@ -292,62 +221,33 @@ class _Reader:
             self._evidence.transactions.append(block)
 
     def _lose(self) -> None:
-        """Note what may have been done, though nobody said so."""
-        if self._reserving:
-            counter, size, _ = self._reserving
-            self._evidence.lost[counter] += size * (1 + self._retries)
-            self._evidence.lost_reservations += 1 + self._retries
+        """Note a return that may have been done, though nobody said so."""
         if self._returning:
             self._note_return(self._asked_at, is_certain=False)
-        if self._raising:
-            counter, by = self._raising
-            self._evidence.lost[counter] += by
-        self._reserving = self._raising = None
+        self._reserving_at = None
         self._retries = 0
 
     # Ranges
 
-    def on_reserving(self, at: int, counter: str, size: str) -> None:
+    def on_reserving(self, at: int, *_: str) -> None:
         self._lose()
-        self._reserving = counter, int(size), at
+        self._reserving_at = at
 
     def on_range(self, at: int, counter: str, low: str, high: str, kind: str) -> None:
-        asked_at = self._asked_at
-        if self._reserving:
-            _, size, asked_at = self._reserving
-            self._evidence.lost[counter] += size * self._retries
-            self._evidence.lost_reservations += self._retries
-            self._reserving, self._retries = None, 0
+        asked_at = self._reserving_at or self._asked_at
+        self._reserving_at, self._retries = None, 0
         reserved = Reserved(
-            counter,
-            int(low),
-            int(high),
-            asked_at,
-            at,
-            kind == "bound",
-            self._block,
-            self._process,
+            *(counter, int(low), int(high), asked_at, at, kind == "bound"),
+            *(self._block, self._process),
             top=int(high),
-            is_drawn=kind == "drawn",
         )
         self._process.reserved.append(reserved)
 
-    def on_lent(self, at: int, counter: str, high: str) -> None:
-        newest = self._process.reserved[-1]
-        for reserved in self._process.reserved:
-            if (reserved.counter, reserved.high) == (counter, int(high)):
-                newest = reserved
-        newest.is_lent = True
-
     def on_locked(self, at: int, *what: str) -> None:
-        """Count the tries before this one, which did nothing."""
-        if self._reserving:
-            counter, size, _ = self._reserving
-            self._evidence.lost[counter] += size * self._retries
-            self._evidence.lost_reservations += self._retries
+        """Forget what a lock kept from being done, unless it was tried before."""
         if self._returning and self._retries:
             self._note_return(at, is_certain=False)
-        self._reserving = self._returning = None
+        self._reserving_at = self._returning = None
         self._retries = 0
 
     def on_retry(self, at: int, *text: str) -> None:
@@ -376,15 +276,6 @@ class _Reader:
             Return(counter, high, last, at, self._block, self._process, is_certain)
         )
         self._returning = None
-
-    def on_raising(self, at: int, counter: str, by: str) -> None:
-        self._raising = counter, int(by)
-
-    def on_raised(self, at: int, counter: str, old: str, new: str) -> None:
-        self._raising = None
-        if old != "None":
-            raised = Raised(counter, int(old), int(new), self._asked_at)
-            self._evidence.raised.append(raised)
 
     # Numbers
 
@@ -417,12 +308,7 @@ class _Reader:
 
     def on_making(self, at: int, model: str, *names: str) -> None:
         # In a transaction those that failed before, and were caught, are gone.
-        self._made, self._making = list(names), (counter_of(model), at)
-
-    def _bury(self) -> None:
-        """Note rows that failed: no error has said that they got no numbers."""
-        self._process.unborn += self._unborn
-        self._unborn = []
+        self._made = list(names)
 
     def on_born(self, at: int, model: str, id: str, name: str) -> None:
         counter = counter_of(model)
@@ -438,27 +324,26 @@ class _Reader:
             self._made.remove(name)
 
     def on_floor(self, at: int, counter: str, number: str) -> None:
-        self._process.floors[counter] += 1
-        self._floor = Floor(int(number), at, self._process)
-        self._evidence.floors[counter].append(self._floor)
+        self._floor = Floor(int(number), self._process)
+        if counter == PLAIN:
+            self._evidence.floors.append(self._floor)
 
     def on_floored(self, at: int, counter: str) -> None:
         assert self._floor is not None, f"{counter} was written, and not announced."
-        self._floor.written_at = at
+        self._floor.is_written = True
 
     def on_choosing(self, at: int, number: str) -> None:
-        self._evidence.choosing.append(Floor(int(number), at, None))
+        self._evidence.choosing.add(int(number))
 
     def on_chosen(self, at: int, id: str, name: str) -> None:
         self._row("Plain", id, name)
         assert self._block is not None
-        chosen = Chosen(number_of(id), at, self._block, self._process)
+        chosen = Chosen(number_of(id), self._block, self._process)
         self._evidence.chosen.append(chosen)
 
     def on_collided(self, at: int, kind: str, *ids: str) -> None:
         self._made = []
-        collided = kind, list(ids), self._asked_at, self._process
-        self._evidence.collided.append(collided)
+        self._evidence.collided.append((kind, list(ids), self._process))
 
     # Blocks
 
@@ -477,32 +362,21 @@ class _Reader:
             self._evidence.transactions.append(block)
             if outcome == UNKNOWN:
                 self._evidence.may_exist.update(self._made)
-            self._bury()
-            self._unborn = [Unborn(name, *self._making, at) for name in self._made]
             self._made = []
 
     # The rest
 
     def on_step(self, at: int, *kind: str) -> None:
-        self._raising = None  # it went well, and the site has noted it
         self._lose()
-        self._bury()
         self._evidence.tried[" ".join(kind)] += 1
 
     def on_did(self, at: int, *kind: str) -> None:
         self._evidence.done[" ".join(kind)] += 1
-        if kind == ("block,", "raw_rollback_to") and self._block is not None:
-            for each in self._process.reserved:
-                if each.is_bound and each.block and each.block.is_with(self._block):
-                    each.is_dropped = True
 
-    def on_forked(self, at: int, seat: str) -> None:
-        self._process.forks.append(int(seat))
-
-    def on_forking(self, at: int, *_: str) -> None:
+    def on_web(self, at: int, *_: str) -> None:
         pass
 
-    on_web = on_forking
+    on_forked = on_forking = on_web
 
     def on_ended(self, at: int, how: str) -> None:
         self._process.end = how
@@ -511,10 +385,6 @@ class _Reader:
         self._evidence.alone.append(float(seconds))
 
     def on_error(self, at: int, kind: str, *text: str) -> None:
-        if kind == ReservationTimeout.__name__:
-            self._raising = None  # locked: nothing was committed
-        if kind in _WITHOUT_NUMBERS:
-            self._made = self._unborn = []
         self._lose()
         self._evidence.errors[f"{kind}: {' '.join(text)}"[:70]] += 1
 
@@ -523,7 +393,6 @@ class _Reader:
             self._process.unstored.append(int(number))
 
     def on_warned(self, at: int, *text: str) -> None:
-        self._process.is_cut_off |= text[:2] == ("Unused", "numbers")
         self._evidence.warnings[" ".join(text)[:70]] += 1
 
     def on_failed(self, at: int, *text: str) -> None:

@@ -21,7 +21,6 @@ class Faults:
 
     def __init__(self, server: Server | None, database: str, start: Start) -> None:
         self.done: Counter[str] = Counter()
-        self.killed: set[int] = set()
         self._server = server
         self._database = database
         self._start = start
@@ -54,8 +53,6 @@ class Faults:
 
     def _kill(self, who: float, running: Mapping[int, int], **_: object) -> bool:
         pid = _one_of(running, who)
-        if pid:
-            self.killed.add(running[pid])
         return _send(pid, signal.SIGKILL)
 
     def _terminate(self, who: float, running: Mapping[int, int], **_: object) -> bool:

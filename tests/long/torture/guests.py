@@ -43,7 +43,6 @@ def administer(by: int) -> None:
         client = Client()
         client.force_login(get_user_model().objects.get(username=USER))
         sent: dict[str, Any] = {"max": row.max + by, "initial-max": row.max}
-        note("raising", ORDERS, by)
         page = f"/admin/django_hilo/hilodocument/{quote(ORDERS)}/change/"
         response = client.post(page, {**sent, "_save": "Save"})
         # 200: the form again, since Max is over it by now.

@@ -16,8 +16,7 @@ from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.exceptions import RangeNotReturned, ReservationTimeout
 from django_hilo.models import HiLoDocument
-from django_hilo.signals import Change, counter_changed, range_reserved
-from django_hilo.sources.column import ColumnSequence
+from django_hilo.signals import range_reserved
 from tests.long.torture import sabotage
 from tests.long.torture.notes import note
 
@@ -35,9 +34,8 @@ class _Log(logging.Handler):
 
 
 def listen() -> None:
-    """Note each range that is reserved, returned or raised over, and its attempts."""
+    """Note each range that is reserved, or returned, and its attempts."""
     range_reserved.connect(_note_reserved)
-    counter_changed.connect(_note_changed)
     logger = logging.getLogger("django_hilo")
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
@@ -45,7 +43,6 @@ def listen() -> None:
     reservation.raise_floor = _floored(reservation.raise_floor)
     # Before and after: a process may be killed in between.
     reservation.reserve_range = _announced(reservation.reserve_range)
-    ColumnSequence.reserve = _drawn(ColumnSequence.reserve)  # type: ignore[method-assign]
     reservation.return_range = _told(reservation.return_range)
 
 
@@ -75,23 +72,11 @@ def _noting_locks(*what: object) -> Iterator[None]:
 def _announced(reserve: Any) -> Any:
     @wraps(reserve)
     def reserve_range(collection: str, size: int, **options: Any) -> Any:
-        counter = key(collection, options["node_tag"], options["using"])
-        note("reserving", counter, size)
-        with _noting_locks(counter):
+        note("reserving")
+        with _noting_locks():
             return reserve(collection, size, **options)
 
     return reserve_range
-
-
-def _drawn(reserve: Any) -> Any:
-    @wraps(reserve)
-    def draw(source: Any, using: str, size: int, **options: Any) -> Any:
-        counter = HiLoDocument.key(*source.key)
-        note("reserving", counter, size)
-        with _noting_locks(counter):
-            return reserve(source, using, size, **options)
-
-    return draw
 
 
 def _floored(raise_floor: Any) -> Any:
@@ -127,15 +112,7 @@ def _told(give_back: Any) -> Any:
 
 
 def _note_reserved(reservation: Any, using: str, **kwargs: object) -> None:
-    # Only sequences, which take nothing back, give no ticket.
-    free = "free" if reservation.ticket else "drawn"
-    bound = "bound" if in_callers_transaction(connections[using]) else free
+    bound = "bound" if in_callers_transaction(connections[using]) else "free"
     numbers = reservation.range
     counter = key(reservation.collection, reservation.node_tag, using)
     note("range", counter, numbers.low, numbers.high, bound)
-
-
-def _note_changed(change: str, **facts: Any) -> None:
-    if change == Change.RAISED and "node_tag" in facts and "collection" in facts:
-        counter = key(facts["collection"], facts["node_tag"], facts["using"])
-        note("raised", counter, facts["old"], facts["new"])

@@ -17,7 +17,6 @@ def lend(size: int, used: int, then: str) -> None:
     lent = reservation.reserve("orders", size)
     low, high = lent.range.low, lent.range.high
     last = low - 1 + used
-    note("lent", ORDERS, high)
     if used:
         note("given", ORDERS, f"{low}-{last}")
     if then == "proper":
@@ -33,7 +32,6 @@ def lend(size: int, used: int, then: str) -> None:
         _must_be_refused(high, last, lent.ticket)
     elif then == "late":
         later = reservation.reserve("orders", size)
-        note("lent", ORDERS, later.range.high)
         _must_be_refused(high, last, lent.ticket)
         # Max is now what the first range ended with.
         _return(later.range.high, later.range.low - 1, later.ticket)

@@ -4,10 +4,9 @@
 
 A COUNTER is the key of a HiLoDocument, SPAN is ``low-high``.
 
-``reserving COUNTER SIZE`` then ``range COUNTER LOW HIGH bound|free|drawn``;
+``reserving`` then ``range COUNTER LOW HIGH bound|free``;
 ``returning COUNTER HIGH LAST`` then ``returned`` or ``refused``;
 ``locked`` after either, where a lock kept it from being done;
-``lent COUNTER HIGH`` a range that is the caller's to return;
 ``given COUNTER SPAN ...`` from this process's ranges, ``got COUNTER SPAN ...`` from
 the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``making MODEL NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
@@ -15,7 +14,6 @@ the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``collided own|chosen ID ...`` rows that the table refused;
 ``floor COUNTER NUMBER`` before it is written, ``floored COUNTER`` after;
 ``open`` and ``shut kept|undone|unknown`` a block, or what acts as one;
-``raising COUNTER BY`` then ``raised COUNTER OLD NEW``;
 ``step KIND`` and ``did KIND``; ``alone SECONDS``; ``forking``, ``forked SEAT``;
 ``web``; ``ended HOW``; ``retry TEXT``; ``unstored NUMBER`` a floor; ``warned TEXT``;
 ``error TYPE TEXT`` an expected one; ``failed TEXT``.

@@ -12,7 +12,6 @@ from tests.long.torture.evidence import (
     UNKNOWN,
     Evidence,
     Given,
-    Process,
     Row,
 )
 from tests.long.torture.stored import Stored
@@ -64,19 +63,14 @@ def wrongs(evidence: Evidence, stored: Stored) -> list[str]:
 
 def _give_unnoted(evidence: Evidence, rows: Iterable[Row]) -> None:
     """Count the numbers of rows whose process did not live to note them."""
-    chosen = evidence.chosen_numbers
     for model, id, name in rows:
         counter = counter_of(model)
         process = evidence.processes.get(int(name.split(".")[0]))
         number = number_of(id)
-        if counter and process and number not in chosen:
-            evidence.given.append(_given(counter, number, process))
-            process.unborn = [row for row in process.unborn if row.name != name]
-
-
-def _given(counter: str, number: int, process: Process) -> Given:
-    at = process.last
-    return Given(counter, number, number, at, at, None, process)
+        if counter and process and number not in evidence.choosing:
+            at = process.last
+            given = Given(counter, number, number, at, at, None, process)
+            evidence.given.append(given)
 
 
 def _gapless_wrongs(evidence: Evidence, stored: Stored) -> list[str]:

@@ -34,7 +34,6 @@ class Course:
 
     faults: Counter[str] = field(default_factory=Counter)
     possible_faults: list[str] = field(default_factory=list)
-    killed: set[int] = field(default_factory=set)
     started: int = 0
     most_at_once: int = 0
     ended: Counter[str] = field(default_factory=Counter)
@@ -100,7 +99,6 @@ class Supervisor:
             self._faults.undo_due(all=True)
             roles.end(self._nursery)
         self.course.faults = self._faults.done
-        self.course.killed = self._faults.killed
         self.course.seconds = time.monotonic() - started
         self._read_errors()
         return self.course
