@@ -19,7 +19,7 @@ from tests.long.torture.sabotage import KINDS as SABOTAGES
 from tests.long.torture.sabotage import VARIABLE
 
 if TYPE_CHECKING:
-    from tests.long.torture.servers import Server
+    from tests.support.own_servers import OwnServer
 
 FULL_SECONDS = 20 * 60
 # With three databases 10,000,000 in all.
@@ -84,7 +84,7 @@ def main() -> int:
         return 0
     os.environ["HILO_TEST_DATABASE"] = options.database
     # Reads what was just set.
-    from tests.long.torture.servers import KINDS, missing_programs
+    from tests.support.own_servers import KINDS, missing_programs
 
     kind = KINDS.get(options.database)
     missing = missing_programs("setpriv", *(kind.programs if kind else ()))
@@ -118,7 +118,9 @@ def end_by_signal(*_: object) -> None:
     sys.exit(1)
 
 
-def run(options: argparse.Namespace, folder: Path, server: Server | None) -> list[str]:
+def run(
+    options: argparse.Namespace, folder: Path, server: OwnServer | None
+) -> list[str]:
     """Run on a database of its own, and return what is wrong."""
     started = time.monotonic()
     os.environ["HILO_TORTURE_FOLDER"] = str(folder)
@@ -178,7 +180,7 @@ def kept(options: argparse.Namespace) -> str:
 def torture(
     options: argparse.Namespace,
     folder: Path,
-    server: Server | None,
+    server: OwnServer | None,
     database: str,
     until: float,
 ) -> list[str]:

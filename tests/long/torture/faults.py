@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.long.torture.plan import Fault
-from tests.long.torture.servers import Server
+from tests.support.own_servers import OwnServer
 
 Start = Callable[[dict[str, Any]], None]
 
@@ -19,7 +19,7 @@ Start = Callable[[dict[str, Any]], None]
 class Faults:
     """Does planned faults, and undoes those that last."""
 
-    def __init__(self, server: Server | None, database: str, start: Start) -> None:
+    def __init__(self, server: OwnServer | None, database: str, start: Start) -> None:
         self.done: Counter[str] = Counter()
         self._server = server
         self._database = database

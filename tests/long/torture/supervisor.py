@@ -16,7 +16,7 @@ from typing import Any
 from tests.long.torture import roles, sabotage, seats
 from tests.long.torture.faults import Faults, site_pids
 from tests.long.torture.plan import faults_of
-from tests.long.torture.servers import Server
+from tests.support.own_servers import OwnServer
 from tests.support.patience import LONGEST, PATIENCE
 from tests.support.servers import gunicorn
 
@@ -57,7 +57,7 @@ class Supervisor:
     """One run."""
 
     def __init__(
-        self, folder: Path, seed: str, database: str, server: Server | None
+        self, folder: Path, seed: str, database: str, server: OwnServer | None
     ) -> None:
         self.course = Course()
         self._folder = folder

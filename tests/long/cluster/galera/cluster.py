@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.long.cluster.galera.node import LIBRARIES, SYSTEM_USER, Node, Ports
+from tests.long.cluster.galera.node import DATABASE, LIBRARIES, Node, Ports
 from tests.support.ports import free_ports
 
 NODES = 3
-DATABASE = "hilo"
 PROGRAMS = ("mariadbd", "mariadb-install-db", "rsync", "lsof", "setpriv")
 
 
@@ -33,7 +30,7 @@ class Cluster:
         self.folder = folder
         ports = free_ports(NODES * len(Ports._fields))
         self.nodes = [
-            Node(number, folder, Ports(*ports[number :: len(ports) // 4]))
+            Node(number, folder, Ports(*ports[number::NODES]))
             for number in range(NODES)
         ]
 
@@ -43,7 +40,6 @@ class Cluster:
         first, *others = self.nodes
         for node in self.nodes:
             node.prepare(library, self.nodes, first=node is first)
-        self._give_to_system_user()
         first.start("--wsrep-new-cluster")
         first.wait_until_synced()
         for node in others:
@@ -52,12 +48,6 @@ class Cluster:
         for node in self.nodes:
             node.expect_faults()
         first.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
-
-    def _give_to_system_user(self) -> None:
-        if os.getuid() == 0:
-            owner = f"{SYSTEM_USER}:{SYSTEM_USER}"
-            subprocess.run(["chown", "-R", owner, self.folder], check=True)
-            self.folder.chmod(0o755)
 
     def wait_until_whole(self) -> None:
         """Wait until all nodes are synced, and in one view."""
@@ -94,6 +84,7 @@ def cluster_in_a_folder() -> Iterator[Cluster]:
     # Not pytest's own folder: that is closed to the system user of the servers, and
     # its name too long for a socket.
     with tempfile.TemporaryDirectory(prefix="hilo-galera-") as folder:
+        Path(folder).chmod(0o755)
         cluster = Cluster(Path(folder))
         try:
             cluster.start()

@@ -12,18 +12,16 @@ from itertools import cycle, repeat
 import pytest
 
 from tests.conftest import PROJECT
+from tests.long.cluster.evidence import collect
 from tests.long.cluster.galera.cluster import Cluster, cluster_in_a_folder, missing
-from tests.long.cluster.galera.evidence import collect
-from tests.long.cluster.galera.load import WORKERS_PER_NODE, Load, environment_on
-from tests.long.cluster.galera.node import Node
-from tests.long.cluster.galera.verdict import (
+from tests.long.cluster.galera.load import (
+    SHARED,
+    WORKERS_PER_NODE,
+    ClusterLoad,
     assert_known_errors,
-    assert_no_hang,
-    assert_nodes_agree,
-    assert_nothing_twice,
-    figures,
-    overlaps,
+    environment_on,
 )
+from tests.long.cluster.galera.node import Node
 from tests.long.interop.peers import require
 from tests.support.patience import LONGEST, PATIENCE
 
@@ -92,7 +90,7 @@ def python_on(node: Node, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         cwd=PROJECT,
-        env={**environment_on(node), "HILO_GALERA_PATIENCE": str(PATIENCE)},
+        env=environment_on(node, PATIENCE),
         capture_output=True,
         text=True,
         timeout=LONGEST,
@@ -102,13 +100,11 @@ def python_on(node: Node, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def running_load(running_cluster, tmp_path_factory) -> Iterator[Load]:
+def running_load(running_cluster, tmp_path_factory) -> Iterator[ClusterLoad]:
     """The workers live as long as the faults of this module come."""
-    seed = str(time.time_ns())
-    print("Seed of the workers:", seed)
-    load = Load(running_cluster, tmp_path_factory.mktemp("load"), seed)
+    load = ClusterLoad(running_cluster, tmp_path_factory.mktemp("load"))
     try:
-        load.start()
+        load.start_all()
         yield load
         load.end()
     finally:
@@ -116,7 +112,7 @@ def running_load(running_cluster, tmp_path_factory) -> Iterator[Load]:
 
 
 @pytest.fixture
-def load(cluster, running_load) -> Load:
+def load(cluster, running_load) -> ClusterLoad:
     return running_load
 
 
@@ -140,12 +136,12 @@ def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[No
         with load.at_rest():
             all_of_it, of_this = collect(load.folder), collect(load.folder, since)
             with capsys.disabled():
-                print(f"\n{title}: {figures(of_this, load, faulty)}")
-            assert_nothing_twice(all_of_it)
+                print(f"\n{title}: {of_this}")
+            all_of_it.assert_nothing_twice()
             assert_known_errors(of_this)
-            assert_no_hang(of_this, load, faulty)
-            assert_nodes_agree(all_of_it, load)
-            return overlaps(of_this, load)
+            load.assert_no_hang(of_this, faulty)
+            load.assert_nodes_agree(all_of_it)
+            return of_this.drew_by_turns(SHARED, load.seats_of(load.cluster.nodes))
 
     return judge
 

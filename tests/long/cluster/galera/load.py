@@ -1,143 +1,139 @@
-"""The worker processes on all nodes: started, watched, sent to rest, ended."""
+"""The worker processes on all nodes, and what they meet there."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.conftest import PROJECT
+from tests.long.cluster.evidence import Evidence, counter_of, number_of
 from tests.long.cluster.galera.cluster import Cluster
-from tests.long.cluster.galera.node import Node
-from tests.long.cluster.tail import Tail
-from tests.support.patience import PATIENCE
+from tests.long.cluster.galera.node import DATABASE, Node
+from tests.long.cluster.load import Load, environment
+from tests.support.databases import ENGINES
 
 WORKERS_PER_NODE = 2
+# How long things may take, in seconds.
+LOCK_TIMEOUT = 6.0
+RETRY_FOR = 5.0
+CONNECT_TIMEOUT = 2
+# Over LOCK_TIMEOUT: an error of the server says more than a lost answer.
+READ_TIMEOUT = 8
 
-# How many lines of a kind a worker's journal is to have.
-Goals = dict[tuple[int, str], int]
+# The nodes are set to some 5 s (see node.py); a busy machine takes longer, and may let
+# the caller wait as well.
+EVICTION = 30.0
+# What a call for an id may last on a node that nothing happened to ...
+LONGEST_ELSEWHERE = LOCK_TIMEOUT + EVICTION
+# ... and anywhere: the last try may begin when RETRY_FOR is nearly over.
+LONGEST = RETRY_FOR + LOCK_TIMEOUT + CONNECT_TIMEOUT + READ_TIMEOUT + EVICTION
+# The counter of integer keys: one row, whatever the node. Nodes collide at it.
+SHARED = "numbers_item/"
+LABELS = "numbers.Item", "numbers.Item", "records.Order"
+# What clients of a cluster meet: deadlocks, also those with other nodes; locks; a node
+# that is not ready or loses its quorum; a connection that is lost or not to be had.
+KNOWN = {"1213", "1205", "1047", "1180", "2002", "2003", "2006", "2013"}
 
 
-class Load:
+class ClusterLoad(Load):
     """Two processes a node."""
 
-    def __init__(self, cluster: Cluster, folder: Path, seed: str) -> None:
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        super().__init__(folder)
         self.cluster = cluster
-        self.folder = folder
-        self._seed = seed
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._tails: list[Tail] = []
 
-    def start(self) -> None:
-        """Start all, and wait until each has been given numbers."""
-        for seat in range(len(self.cluster.nodes) * WORKERS_PER_NODE):
-            self._processes.append(self._start(seat))
-            self._tails.append(Tail(self.folder, seat))
+    def start_all(self) -> None:
+        """Start all, and wait until each has written rows."""
+        for node in self.cluster.nodes:
+            self.start(WORKERS_PER_NODE, environment_on(node), *LABELS)
         self.wait_for_progress()
-
-    def _start(self, seat: int) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable,
-            "-W",
-            "error",
-            "-m",
-            "tests.long.cluster.galera.worker",
-        ]
-        with (self.folder / f"{seat:04}.stderr").open("wb") as errors:
-            return subprocess.Popen(
-                [*command, str(self.folder), str(seat), self._seed],
-                cwd=PROJECT,
-                env=environment_on(self.node_of(seat)),
-                stderr=errors,
-            )
-
-    def node_of(self, seat: int) -> Node:
-        """Return the node that a worker is a client of."""
-        return self.cluster.nodes[seat // WORKERS_PER_NODE]
 
     def seats_of(self, nodes: Sequence[Node]) -> list[int]:
         """Return the workers of some nodes."""
-        seats = range(len(self._processes))
-        return [seat for seat in seats if self.node_of(seat) in nodes]
+        node_of = self.cluster.nodes
+        return [s for s in self.seats() if node_of[s // WORKERS_PER_NODE] in nodes]
 
     def wait_for_progress(
         self, nodes: Sequence[Node] | None = None, rows: int = 30
     ) -> None:
         """Wait until each worker of the nodes (of all) has written some more rows."""
-        self._wait_for(self._next("stood", rows, nodes or self.cluster.nodes))
+        self.wait_for("stood", self.seats_of(nodes or self.cluster.nodes), rows)
 
     def wait_for_refusals(self, nodes: Sequence[Node]) -> None:
         """Wait until each worker of the nodes got no id, but an error."""
-        self._wait_for(self._next("ConcurrencyError", 1, nodes))
+        self.wait_for("ConcurrencyError", self.seats_of(nodes))
 
-    @contextmanager
-    def at_rest(self) -> Iterator[None]:
-        """Let no worker write while the block runs."""
-        resting = self._next("resting", 1, self.cluster.nodes)
-        (self.folder / "rest").touch()
-        try:
-            self._wait_for(resting)
-            yield
-        finally:
-            (self.folder / "rest").unlink()
+    def assert_no_hang(self, evidence: Evidence, faulty: list[Node]) -> None:
+        """No call lasted longer than it may."""
+        for node in self.cluster.nodes:
+            longest = evidence.longest("ids", self.seats_of([node]))
+            may_last = LONGEST if node in faulty else LONGEST_ELSEWHERE
+            assert longest < may_last, f"{longest} s on {node}, faulty: {faulty}"
+            # A request has up to three of them, and Django's own statements between.
+            longest = evidence.longest("rows", self.seats_of([node]))
+            assert longest < 3 * LONGEST, f"{longest} s on {node}, faulty: {faulty}"
 
-    def _next(self, what: str, count: int, nodes: Sequence[Node]) -> Goals:
-        return {
-            (seat, what): self._tails[seat].counts()[what] + count
-            for seat in self.seats_of(nodes)
-        }
-
-    def _wait_for(self, goals: Goals) -> None:
-        before: dict[tuple[int, str], int] = {}
-        give_up_at = 0.0
-        while missed := {
-            (seat, what): self._tails[seat].counts()[what]
-            for (seat, what), count in goals.items()
-            if self._tails[seat].counts()[what] < count
-        }:
-            # Of who goes on, however slowly, more is to come.
-            if any(before.get(key) != count for key, count in missed.items()):
-                give_up_at = time.monotonic() + PATIENCE
-            before = missed
-            ended = [p.args for p in self._processes if p.poll() is not None]
-            assert not ended, f"{ended} ended:\n{self._said()}"
-            assert time.monotonic() < give_up_at, (
-                f"Not in {PATIENCE} s:\n{self._last_lines(list(missed))}"
-            )
-            time.sleep(0.05)
-
-    def end(self) -> None:
-        """Let all end by themselves."""
-        (self.folder / "end").touch()
-        for process in self._processes:
-            assert process.wait(PATIENCE) == 0, self._said()
-
-    def end_by_force(self) -> None:
-        """Leave none behind."""
-        for process in self._processes:
-            process.kill()
-            process.wait()
-
-    def _said(self) -> str:
-        return "\n".join(p.read_text() for p in sorted(self.folder.glob("*.stderr")))
-
-    def _last_lines(self, missed: Sequence[tuple[int, str]]) -> str:
-        return "\n".join(
-            f"Worker {seat} on {self.node_of(seat)} has no more {what!r}; at last:\n"
-            f"{self._tails[seat].last_lines()}"
-            for seat, what in missed
-        )
+    def assert_nodes_agree(self, evidence: Evidence) -> None:
+        """All nodes have the same rows and counters, and those that workers noted."""
+        (rows, counters), *others = map(contents, self.cluster.nodes)
+        for other_rows, other_counters in others:
+            assert other_counters == counters, (other_counters, counters)
+            assert not other_rows ^ rows, sorted(other_rows ^ rows)[:9]
+        stood, undone = evidence.rows["stood"], evidence.rows["undone"]
+        for what, wrong in (
+            ("Committed, but not in the table", stood - rows),
+            ("Rolled back, but in the table", undone & rows),
+            ("In the table, but nobody's", rows - stood - evidence.rows["open"]),
+        ):
+            assert not wrong, f"{what}: {sorted(wrong)[:9]}"
+        for _, _, id in evidence.given:
+            assert counters[counter_of(id)] >= number_of(id), (id, counters)
 
 
-def environment_on(node: Node) -> Mapping[str, str]:
-    """Return the environment of a Django process on a node."""
-    return {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "tests.long.cluster.galera.settings",
-        "HILO_GALERA_PORT": str(node.ports.sql),
-        "HILO_GALERA_TAG": node.tag,
-    }
+def assert_known_errors(evidence: Evidence) -> None:
+    """All errors are of those that a cluster is known for, and treated as they are."""
+    codes = {outcome.rpartition(":")[2] for outcome in evidence.errors()}
+    tried_again = {code for code, _ in evidence.retries}
+    unknown = (codes | tried_again | {code for code, _ in evidence.warnings}) - KNOWN
+    assert not unknown, f"{unknown} among {evidence}, {evidence.warnings}"
+    # A lock timeout is not tried again; whoever asks for an id alone gets our errors.
+    assert "1205" not in tried_again
+    asked = {call.outcome for call in evidence.calls if call.kind == "ids"} - {"ok"}
+    concurrency = {f"ConcurrencyError:{code}" for code in KNOWN - {"1205"}}
+    assert asked <= {"ReservationTimeout:1205"} | concurrency, asked
+
+
+def contents(node: Node) -> tuple[set[str], dict[str, int]]:
+    """Return the ids of a node's rows, and Max of its counters."""
+    # Let the node apply what the others have committed.
+    wait = "SET SESSION wsrep_sync_wait = 1", f"USE {DATABASE}"
+    orders = node.execute(*wait, "SELECT id FROM records_order")
+    items = node.execute(*wait, "SELECT id FROM numbers_item")
+    counters = node.execute(*wait, "SELECT id, max FROM django_hilo_hilodocument")
+    rows = {id for (id,) in orders} | {f"{SHARED}{id}" for (id,) in items}
+    return rows, dict(counters)
+
+
+def environment_on(node: Node, patience: int = 0) -> dict[str, str]:
+    """Return the environment of a Django process on a node.
+
+    ``patience``: seconds for whatever it waits for.
+    """
+    return environment(
+        {
+            "ENGINE": ENGINES["mariadb"],
+            "NAME": DATABASE,
+            "USER": "root",
+            "HOST": "127.0.0.1",
+            "PORT": node.port,
+            "OPTIONS": {
+                "charset": "utf8mb4",
+                "isolation_level": "read committed",
+                "connect_timeout": patience or CONNECT_TIMEOUT,
+                "read_timeout": patience or READ_TIMEOUT,
+                "write_timeout": patience or READ_TIMEOUT,
+            },
+        },
+        NODE_TAG=node.tag,
+        LOCK_TIMEOUT=patience or LOCK_TIMEOUT,
+        RETRY_FOR=patience or RETRY_FOR,
+    )

@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo.counters import reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
-from tests.long.cluster.galera.worker import code_of, place_of
+from tests.long.cluster.worker import code_of, place_of
 from tests.support.patience import wait_until
 
 __all__ = [

@@ -93,7 +93,7 @@ with expect(Error, "1213"):
 stranger.rollback()
 assert reserve("far", node_tag="").range.low == 3
 """,
-        str(other.ports.sql),
+        str(other.port),
     )
 
 

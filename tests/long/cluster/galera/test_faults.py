@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.long.cluster.galera.evidence import collect
-from tests.long.cluster.galera.load import Load
+from tests.long.cluster.evidence import collect
+from tests.long.cluster.galera.load import ClusterLoad
 from tests.long.cluster.galera.node import Node
 
 
@@ -85,7 +85,7 @@ def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
 
 
 @contextmanager
-def no_progress(load: Load, node: Node) -> Iterator[None]:
+def no_progress(load: ClusterLoad, node: Node) -> Iterator[None]:
     """Neither ranges nor rows come from the workers of a node."""
     began = time.monotonic_ns()
     yield

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long.cluster.postgres.load import Load
+from tests.long.cluster.load import Load
 from tests.long.cluster.postgres.pair import Pair
 from tests.long.cluster.postgres.process import Process, processes
 from tests.long.cluster.postgres.programs import (

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import PROJECT
-from tests.long.cluster.postgres.load import environment_on
-from tests.long.cluster.postgres.server import USER, PostgreSQL
+from tests.long.cluster.postgres.server import PostgreSQL, environment_on
 from tests.support.patience import PATIENCE
 
 TEMPLATE = "hilo_template"
@@ -75,7 +74,7 @@ class Shared:
 
     def __call__(self, site: PostgreSQL, statement: str) -> list[Any]:
         """Run a statement on one site; return rows as dicts."""
-        return site.execute(statement, self.name)
+        return site.execute(statement, database=self.name)
 
     def replicate(self, what: str) -> None:
         """Let each site publish what is named, and subscribe to the other's."""
@@ -86,7 +85,8 @@ class Shared:
             self(
                 site,
                 f"CREATE SUBSCRIPTION {self.subscriptions[site]} CONNECTION "
-                f"'host=127.0.0.1 port={other.port} user={USER} dbname={self.name}' "
+                f"'host=127.0.0.1 port={other.port} user={other.user} "
+                f"dbname={self.name}' "
                 f"PUBLICATION shop WITH (origin = none, copy_data = false)",
             )
 

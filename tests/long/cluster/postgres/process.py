@@ -14,7 +14,7 @@ from tests.conftest import PROJECT
 from tests.support.patience import LONGEST, PATIENCE
 
 CODE = """
-import json, logging, sys, time
+import json, sys, time
 import django; django.setup()
 from django.apps import apps
 from django.conf import settings
@@ -23,13 +23,6 @@ from django.db import Error, IntegrityError
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from tests.support.patience import PATIENCE
-
-class Warned(logging.Handler):
-    def emit(self, record):
-        warned.append(record.getMessage())
-
-warned = []
-logging.getLogger("django_hilo").addHandler(Warned(logging.WARNING))
 
 def save(label):
     "Save a new object; tell its id, and what came of it."
@@ -61,7 +54,7 @@ for line in sys.stdin:
         request_started.send(None)
         answers.append(globals()[action](*arguments))
         request_finished.send(None)
-    print(json.dumps([answers, warned]), flush=True)
+    print(json.dumps(answers), flush=True)
 """
 
 
@@ -69,8 +62,6 @@ class Process:
     """Stays until it is stopped or killed."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        # What it warned of so far.
-        self.warned: list[str] = []
         self._process = subprocess.Popen(
             [sys.executable, "-c", CODE],
             cwd=PROJECT,
@@ -116,8 +107,7 @@ class Process:
     def _tell(self, *command: Any, brief: bool = False) -> list[tuple[Any, str]]:
         assert self._process.stdin is not None
         print(json.dumps([brief, *command]), file=self._process.stdin, flush=True)
-        answers, self.warned = json.loads(self._read())
-        return [(what, fate) for what, fate in answers]
+        return [(what, fate) for what, fate in json.loads(self._read())]
 
     def _read(self) -> str:
         assert self._process.stdout is not None

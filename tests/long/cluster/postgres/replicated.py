@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.long.cluster.postgres.load import environment_on
 from tests.long.cluster.postgres.process import django
-from tests.long.cluster.postgres.server import PostgreSQL
+from tests.long.cluster.postgres.server import PostgreSQL, environment_on
 
 DATABASE = "hilo"
 
@@ -35,7 +34,7 @@ class Replicated:
     """Two servers, and a third where the second has taken over."""
 
     def __init__(self, prepared: PostgreSQL, folder: Path) -> None:
-        programs = prepared.programs
+        programs = prepared.bin
         self.primary = PostgreSQL(programs, folder, "primary")
         self.standby = PostgreSQL(programs, folder, "standby")
         self.third = PostgreSQL(programs, folder, "third")
@@ -69,9 +68,11 @@ class Replicated:
             "replicating synchronously",
         )
 
-    def environment(self, commit: str = "") -> dict[str, str]:
+    def environment(self, commit: str = "", **database: object) -> dict[str, str]:
         """Return that of a Django process that finds the primary by itself."""
-        return environment_on([self.primary, self.standby], DATABASE, "A", commit)
+        return environment_on(
+            [self.primary, self.standby], DATABASE, "A", commit, **database
+        )
 
     def lag(self) -> None:
         """Let the standby have all that is committed now, and nothing more."""
@@ -91,12 +92,12 @@ class Replicated:
     def max(self, server: PostgreSQL) -> int:
         """Return Max of the orders' counter."""
         query = "SELECT max FROM django_hilo_hilodocument WHERE id = 'orders/A'"
-        [row] = server.execute(query, DATABASE)
+        [row] = server.execute(query, database=DATABASE)
         return int(row["max"])
 
     def orders(self, server: PostgreSQL) -> set[str]:
         """Return the ids of a server's orders."""
-        rows = server.execute("SELECT id FROM records_order", DATABASE)
+        rows = server.execute("SELECT id FROM records_order", database=DATABASE)
         return {row["id"] for row in rows}
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from tests.conftest import PROJECT
-from tests.long.cluster.postgres.server import USER, PostgreSQL
+from tests.long.cluster.postgres.server import PostgreSQL
 from tests.support.patience import LONGEST
 
 PAGE = (PROJECT / "docs/how-to/postgresql.md").read_text()
@@ -77,7 +77,7 @@ class Shop:
         """Change the node tag in the settings."""
         values = {
             "name": DATABASE,
-            "user": USER,
+            "user": PostgreSQL.user,
             "host": ",".join("127.0.0.1" for _ in self._servers),
             "port": ",".join(str(server.port) for server in self._servers),
             "tag": tag,
@@ -99,7 +99,7 @@ class Shop:
         return self._done(["bash", "-euo", "pipefail", "-c", script], **variables)
 
     def _done(self, command: Sequence[str], **variables: str) -> str:
-        programs = Path(sys.executable).parent, self._servers[0].programs
+        programs = Path(sys.executable).parent, self._servers[0].bin
         done = subprocess.run(
             command,
             cwd=self.folder,
@@ -121,7 +121,7 @@ class Shop:
 
 def dsn(server: PostgreSQL, database: str = DATABASE) -> str:
     """Return a connection string, as the page has them in variables."""
-    return f"host=127.0.0.1 port={server.port} user={USER} dbname={database}"
+    return f"host=127.0.0.1 port={server.port} user={PostgreSQL.user} dbname={database}"
 
 
 def scripts(title: str) -> list[tuple[str, str]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.long.cluster.postgres.evidence import collect
+from tests.long.cluster.evidence import collect
 from tests.long.cluster.postgres.pair import Shared
 from tests.long.cluster.postgres.process import django
 from tests.long.cluster.postgres.replicated import DATABASE
 from tests.long.cluster.postgres.shop import Shop, dsn, scripts
-from tests.long.cluster.postgres.verdict import assert_nothing_twice, figures
 
 WORKERS = 4
 ITEM = "numbers.Item"
@@ -108,7 +107,7 @@ class TestFailover:
         for name, value in servers.environment().items():
             if name.startswith("HILO_"):
                 monkeypatch.setenv(name, value)
-        shop.settings_module = "tests.long.cluster.postgres.settings"
+        shop.settings_module = "tests.long.cluster.settings"
         return shop
 
     def test_without_synchronous_commit(self, servers, load, process, manage, capsys):
@@ -130,10 +129,10 @@ class TestFailover:
         assert len(set(items)) == len(items)
         evidence = collect(load.folder)
         with capsys.disabled():
-            print(f"\nrun-book: {figures(evidence)}")
+            print(f"\nrun-book: {evidence}")
         assert evidence.seats() == {*first, *new}
         assert evidence.rows["stood"] - servers.orders(servers.standby), "rows are lost"
-        assert_nothing_twice(evidence)
+        evidence.assert_nothing_twice()
 
     def test_with_synchronous_commit(self, servers, process, manage):
         self.follow(servers, manage, "SYNCHRONOUS_COMMIT")
