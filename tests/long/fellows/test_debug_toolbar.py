@@ -10,23 +10,19 @@ from django.urls import include, path
 
 from django_hilo._allocation import pool
 from django_hilo.models import HiLoDocument
-from tests.long.fellows.market.models import Order, Ticket
+from tests.long.fellows.market.models import Order
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.django_db(transaction=True)]
 
 
-def page_that_creates(model):
-    def view(request):
-        model.objects.create(name="tea")
-        return HttpResponse("<html><body>ok</body></html>")
-
-    return view
+def page_that_creates(request):
+    Order.objects.create(name="tea")
+    return HttpResponse("<html><body>ok</body></html>")
 
 
 urlpatterns = [
-    path("order/", page_that_creates(Order)),
-    path("order/atomic/", transaction.atomic(page_that_creates(Order))),
-    path("ticket/", page_that_creates(Ticket)),
+    path("order/", page_that_creates),
+    path("order/atomic/", transaction.atomic(page_that_creates)),
     path("__debug__/", include("debug_toolbar.urls")),
 ]
 
@@ -44,13 +40,6 @@ def shown(client, settings):
         return [html.unescape(re.sub(r"<[^>]*>", "", each)).strip() for each in found]
 
     return ask
-
-
-@pytest.mark.parametrize("url", ["/order/", "/ticket/"])
-def test_one_insert(shown, url):
-    shown(url)
-    (statement,) = shown(url)
-    assert statement.startswith("INSERT INTO")
 
 
 @pytest.mark.parametrize(

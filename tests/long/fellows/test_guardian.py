@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.admin import AdminSite
-from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, User
-from django.http import Http404
-from guardian.admin import GuardedModelAdmin
 from guardian.shortcuts import (
     assign_perm,
     get_objects_for_group,
@@ -14,7 +10,6 @@ from guardian.shortcuts import (
     get_users_with_perms,
     remove_perm,
 )
-from guardian.utils import get_anonymous_user
 
 from tests.long.fellows.market.models import (
     Invoice,
@@ -33,12 +28,8 @@ def clerk():
 
 
 @pytest.fixture
-def order():
-    return Order.objects.create()
-
-
-@pytest.fixture
-def invoices(order):
+def invoices():
+    order = Order.objects.create()
     return [Invoice.objects.create(order=order) for _ in range(3)]
 
 
@@ -83,23 +74,6 @@ def test_permissions_by_a_foreign_key(clerk):
     assert list(get_objects_for_user(clerk, "market.change_parcel")) == [first]
 
 
-def test_one_of_several_permissions(clerk, invoices):
-    first, second, _ = invoices
-    names = ["market.change_invoice", "market.view_invoice"]
-    for name in names:
-        assign_perm(name, clerk, first)
-    assign_perm(names[0], clerk, second)
-    assert set(get_objects_for_user(clerk, names)) == {first}
-    assert set(get_objects_for_user(clerk, names, any_perm=True)) == {first, second}
-
-
-def test_the_anonymous_user(order):
-    assign_perm("market.view_order", get_anonymous_user(), order)
-    assert set(get_objects_for_user(get_anonymous_user(), "market.view_order")) == {
-        order
-    }
-
-
 @pytest.mark.parametrize("kind", ["user", "group"])
 def test_the_pages_of_the_admin(pages, clerk, invoices, kind):
     first = invoices[0]
@@ -118,24 +92,3 @@ def test_the_pages_of_the_admin(pages, clerk, invoices, kind):
     # What the list of users leads to.
     assert f"{kind}-manage/{key}" in pages.get(url)
     assert 'value="change_invoice" selected' in pages.get(f"{url}{kind}-manage/{key}/")
-
-
-@pytest.mark.parametrize("kind", ["user", "group"])
-def test_as_they_come_they_forget_to_quote_and_to_unquote(clerk, invoices, kind, rf):
-    """Theirs: the reason for the lines of InvoiceAdmin."""
-    site = AdminSite()
-    pages = GuardedModelAdmin(Invoice, site)
-    quoted = quote(invoices[0].pk)
-    group = Group.objects.create(name="office")
-    request = rf.get("/")
-    request.user = User.objects.create_superuser("root")
-    view = getattr(pages, f"obj_perms_manage_{kind}_view")
-    with pytest.raises(Http404):
-        view(request, quoted, clerk.pk if kind == "user" else group.pk)
-    (pattern,) = [
-        each
-        for each in pages.get_urls()
-        if each.name == f"market_invoice_permissions_manage_{kind}"
-    ]
-    assert not pattern.pattern.match(f"{invoices[0].pk}/permissions/{kind}-manage/1/")
-    assert pattern.pattern.match(f"{quoted}/permissions/{kind}-manage/1/")

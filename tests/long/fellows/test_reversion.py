@@ -54,20 +54,6 @@ def test_what_follows_an_anchored_id_is_reverted_along(letter):
     assert Enclosure.objects.create(letter=letter).pk != key
 
 
-def test_recovering(letter):
-    Letter.objects.create(text="not under version control yet")
-    letter.delete()
-    (version,) = Version.objects.get_deleted(Letter)
-    assert len(Version.objects.get_deleted(Enclosure)) == 1
-
-    version.revision.revert()
-
-    assert Letter.objects.get(text="first").pk == "letters/1-A"
-    assert Enclosure.objects.get().pk == "enclosures/1-A$letters/1-A"
-    assert not Version.objects.get_deleted(Letter)
-    assert Letter.objects.create().pk not in ("letters/1-A", "letters/2-A")
-
-
 def test_the_pages_of_the_admin(pages):
     add = {
         "text": "first",

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.contenttypes.models import ContentType
-from taggit.models import Tag, TaggedItem
+from taggit.models import Tag
 
 from tests.long.fellows.market.models import (
     Invoice,
@@ -62,27 +61,6 @@ def test_models_of_one_table_of_tags_keep_apart():
     ]
     assert [item.content_object for item in items] == [photo, other]
     assert list(Photo.objects.filter(tags__name="red")) == [photo]
-
-
-def test_an_object_is_tagged_before_its_row_is_there():
-    photo = Photo()
-    Photo.objects.assign_ids([photo])
-    item = TaggedById(
-        tag=Tag.objects.create(name="red"),
-        content_type=ContentType.objects.get_for_model(Photo),
-        object_id=photo.pk,
-    )
-    item.save()
-    photo.save()
-    assert list(photo.tags.names()) == ["red"]
-
-
-def test_its_own_table_holds_integers():
-    """Theirs: a GenericTaggedItemBase has an IntegerField for the object's id."""
-    with pytest.raises(ValueError, match="photos/1-A"):
-        TaggedItem.objects.create(
-            content_object=Photo.objects.create(), tag=Tag.objects.create(name="red")
-        )
 
 
 def test_the_admin_filters_by_tags(pages):

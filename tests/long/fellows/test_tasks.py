@@ -13,7 +13,6 @@ from django.db import connections
 from django_tasks import TaskResultStatus, default_task_backend
 from django_tasks_db.models import DBTaskResult
 
-from django_hilo.models import HiLoDocument
 from tests.conftest import PROJECT
 from tests.long.fellows.market.models import Invoice, Order, Ticket
 from tests.long.fellows.market.tasks import invoice, number, split
@@ -76,15 +75,6 @@ def test_ids_go_to_a_worker_and_come_back():
     assert again.return_value == Invoice.objects.get().pk
 
 
-def test_a_task_is_enqueued_with_an_id_before_the_row_is_there():
-    order = Order(name="tea")
-    Order.objects.assign_ids([order])
-    result = split.enqueue(order_id=order.pk, parts=2)
-    order.save()
-    work_here()
-    assert values([result]) == [["orders/2-A", "orders/3-A"]]
-
-
 def test_workers_of_their_own_give_ids_beside_this_process(workers):
     order = Order.objects.create(name="tea")
     results = [split.enqueue(order.pk, 20) for _ in range(6)]
@@ -97,14 +87,3 @@ def test_workers_of_their_own_give_ids_beside_this_process(workers):
     assert Order.objects.count() == 121
     assert len(set(values(numbers))) == Ticket.objects.count() == 6
     assert Order.objects.create().pk not in given
-
-
-def test_a_worker_that_ends_returns_the_rest_of_its_range(workers):
-    order = Order.objects.create(name="tea")  # this process has 1 to 32
-    result = split.enqueue(order.pk, 20)
-
-    workers(1)
-
-    ((*_, last),) = values([result])
-    assert last == "orders/52-A"
-    assert HiLoDocument.objects.get(pk="orders/A").max == 52

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from django.apps import apps
-from django.contrib.admin.utils import quote
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import path as route
 from unfold.admin import ModelAdmin
@@ -89,10 +88,3 @@ def test_permissions_of_an_object(pages, django_user_model):
     pages.post(leads_to, {"permissions": ["view_invoice"]})
     assert clerk.has_perm("market.view_invoice", invoice)
     assert f"user-manage/{clerk.pk}" in pages.get(url)
-
-
-def test_the_list_leads_to_the_object(pages):
-    order = Order.objects.create(name="tea")
-    page = pages.get(pages.list(Order))
-    assert f'{quote(order.pk)}/change/"' in page
-    pages.get(pages.of(order))

@@ -14,9 +14,7 @@ import pytest
 from django.db import connections
 
 from tests.conftest import PREAMBLE, PROJECT
-from tests.long.hosting.journal import Gaps
 from tests.long.hosting.servers import Server
-from tests.long.hosting.sessions import Peak
 from tests.support.patience import LONGEST
 
 
@@ -86,22 +84,6 @@ def serve(environment, tmp_path) -> Iterator[Callable[..., Server]]:
     yield start
     for server in servers:
         server.kill()
-
-
-@pytest.fixture
-def tell(request, capsys) -> Callable[..., None]:
-    """Print the figures of a host, for docs/how-to/hosting.md."""
-
-    def print_(server: Server, peak: Peak, gaps: Gaps) -> None:
-        journal = server.journal
-        with capsys.disabled():
-            print(
-                f"\n{request.node.name}: {len(journal.answers)} answers of "
-                f"{len(journal.processes)} processes, {peak.sessions} sessions at "
-                f"most; gaps: {gaps.inside} inside, {gaps.at_the_end} at the end"
-            )
-
-    return print_
 
 
 def program(name: str) -> str:

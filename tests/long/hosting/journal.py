@@ -58,8 +58,11 @@ class Journal:
             for earlier, later in pairwise(answers)
         )
 
-    def check(self) -> None:
-        """Hold the answers against each other and against the table."""
+    def check(self) -> Gaps:
+        """Hold the answers against each other and against the table.
+
+        Return which numbers up to Max nobody was given.
+        """
         given = Counter(
             answer.key
             for answer in self.answers
@@ -70,9 +73,6 @@ class Journal:
         rows = set(Order.objects.exclude(name="master").values_list("pk", flat=True))
         told = {answer.key for answer in self.answers if answer.kept}
         assert rows == told, f"rows nobody was told of, or the reverse: {rows ^ told}"
-
-    def gaps(self) -> Gaps:
-        """Tell which numbers up to Max nobody was given."""
         masters = Order.objects.filter(name="master").values_list("pk", flat=True)
         counter = HiLoDocument.objects.get(collection="orders", node_tag="A")
         given = {parse(key).number for key in masters} | {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import signal
@@ -15,9 +14,6 @@ from contextlib import suppress
 from http.client import HTTPException
 from itertools import cycle, islice
 from pathlib import Path
-from urllib.error import HTTPError
-
-import pytest
 
 from tests.conftest import PROJECT
 from tests.long.hosting.journal import Answer, Journal
@@ -72,13 +68,6 @@ class Server:
         url = f"http://127.0.0.1:{self.port}/{path}"
         with urllib.request.urlopen(url, timeout=PATIENCE) as page:
             return json.load(page)
-
-    def fetch_error(self, path: str) -> tuple[int, str]:
-        """Return the status and the page of a request that must fail."""
-        with pytest.raises(HTTPError) as caught:
-            self.fetch(path)
-        with caught.value as error:
-            return error.code, html.unescape(error.read().decode())
 
     def ask(self, count: int, paths: Sequence[str] = SYNC) -> None:
         """Ask for so many objects, from several clients at once; note the answers."""

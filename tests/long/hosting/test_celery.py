@@ -100,7 +100,7 @@ def test_prefork(environment, tmp_path):
         else:
             pytest.fail("Celery let no child end by itself")
 
-    assert told.gaps().at_the_end == 0, (folder / "log").read_text()
+    assert told.check().at_the_end == 0, (folder / "log").read_text()
     assert len(told.processes) > 2, "children were replaced"
     if CHOSEN == "postgres":
         assert peak.sessions <= 2 * (1 + 1), "one more per process than Django's own"

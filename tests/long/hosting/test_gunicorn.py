@@ -42,7 +42,7 @@ SYNC, THREADS, GREENLETS = 1, 3, CLIENTS
         ),
     ],
 )
-def test_workers(serve, tell, options, at_once):
+def test_workers(serve, options, at_once):
     if "--worker-class=gevent" in options:
         need("gevent")
     # A greenlet is a thread to Django: none would ever use what another one kept.
@@ -56,9 +56,7 @@ def test_workers(serve, tell, options, at_once):
         serving = peak.sessions
         assert server.stop() == 0, server.log
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"
     assert serving <= 2 * (at_once + 1), "one more per process than Django's own"
 
@@ -70,16 +68,14 @@ def test_workers(serve, tell, options, at_once):
         pytest.param(("--threads=3", *PRELOAD), id="gthread-preload"),
     ],
 )
-def test_workers_that_are_replaced(serve, tell, options):
+def test_workers_that_are_replaced(serve, options):
     """--max-requests: workers end and begin while others are at work."""
-    with counting() as peak:
+    with counting():
         server = serve(*GUNICORN, *LISTEN, *options, "--max-requests=40")
         server.ask(163)
         assert server.stop() == 0, server.log
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert len(server.journal.processes) > 2, "workers were replaced"
     assert gaps.at_the_end == 0, "the newest range went back"
 
@@ -91,16 +87,15 @@ def test_one_process_leaves_no_gap(serve, end):
         server.ask(21)
         server.stop(end)
 
-    server.journal.check()
-    gaps = server.journal.gaps()
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"
     if not UNDONE_WITH_THE_SAVE:  # there each rollback begins a new range
         assert gaps.inside == 0
 
 
-def test_a_reload_by_sighup(serve, tell):
+def test_a_reload_by_sighup(serve):
     """Old workers end while new ones are at work."""
-    with counting() as peak:
+    with counting():
         server = serve(*GUNICORN, *LISTEN)
         server.ask_until_processes_overlap(83)
         server.process.send_signal(signal.SIGHUP)
@@ -108,7 +103,5 @@ def test_a_reload_by_sighup(serve, tell):
         server.ask_until(lambda: len(server.journal.processes - old) > 1, 8)
         assert server.stop() == 0, server.log
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"

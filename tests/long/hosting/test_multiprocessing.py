@@ -84,8 +84,7 @@ def test_processes(environment, tmp_path, kind, method):
         )
         assert done.returncode == 0, done.stderr
     journal = Journal([Answer(*answer) for answer in json.loads(done.stdout)])
-    journal.check()
-    gaps = journal.gaps()
+    gaps = journal.check()
     if kind != "terminated-pool":
         assert gaps.at_the_end == 0, "the newest range went back"
     if CHOSEN == "postgres":

@@ -44,42 +44,36 @@ def uvicorn(serve, tmp_path):
         pytest.param("asgi_of_the_docs", signal.SIGTERM, id="lifespan"),
     ],
 )
-def test_one_process(uvicorn, tell, application, end):
+def test_one_process(uvicorn, application, end):
     with counting() as peak:
         server = uvicorn(f"{application}:application")
         server.ask(203, ASYNC)
         server.stop(end)
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"
     if not UNDONE_WITH_THE_SAVE:  # there each rollback begins a new range
         assert gaps.inside == 0
     assert peak.sessions <= CLIENTS + 1
 
 
-def test_several_processes(uvicorn, tell):
+def test_several_processes(uvicorn):
     with counting() as peak:
         server = uvicorn("asgi_of_the_docs:application", "--workers=2")
         server.ask_until_processes_overlap(203, ASYNC)
         server.stop()
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"
     assert peak.sessions <= 2 * (CLIENTS + 1)
 
 
-def test_sigterm_without_lifespan(uvicorn, tell):
+def test_sigterm_without_lifespan(uvicorn):
     """uvicorn ends by the signal itself, and atexit is not run."""
-    with counting() as peak:
+    with counting():
         server = uvicorn("tests.long.hosting.asgi:application")
         server.ask(3, ASYNC)
         assert server.stop() == -signal.SIGTERM
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 8 - 3

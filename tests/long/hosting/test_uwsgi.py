@@ -53,7 +53,7 @@ def uwsgi(serve) -> Callable[..., Server]:
         pytest.param((*MASTER, "--lazy-apps"), 1, id="lazy-apps"),
     ],
 )
-def test_workers(uwsgi, tell, options, at_once):
+def test_workers(uwsgi, options, at_once):
     """The master loads the site, holds a range and keeps its connection."""
     with counting() as peak:
         server = uwsgi(*options, HILO_TEST_WARM="1", DATABASE={"CONN_MAX_AGE": None})
@@ -61,17 +61,15 @@ def test_workers(uwsgi, tell, options, at_once):
         serving = peak.sessions
         server.stop()
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     # A worker that was busy when a stop came that waits for none returns nothing.
     assert gaps.at_the_end <= (0 if "--die-on-term" not in options else 7)
     # A fork without hooks leaves the master's own open.
     assert serving <= 2 * (at_once + 1) + 1, "one more per process than Django's"
 
 
-def test_workers_that_are_replaced(uwsgi, tell):
-    with counting() as peak:
+def test_workers_that_are_replaced(uwsgi):
+    with counting():
         server = uwsgi(
             *(*MASTER, "--max-requests=40", "--min-worker-lifetime=0"),
             HILO_TEST_WARM="1",
@@ -81,21 +79,17 @@ def test_workers_that_are_replaced(uwsgi, tell):
         wait_until(lambda: all_are_made(server.log), lambda: server.log)
         server.stop()
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert len(server.journal.processes) > 2, "workers were replaced"
     assert gaps.at_the_end <= 7
 
 
-def test_workers_without_a_master(uwsgi, tell):
+def test_workers_without_a_master(uwsgi):
     """Nobody stops them but who signals each of them."""
-    with counting() as peak:
+    with counting():
         server = uwsgi(HILO_TEST_WARM="1", DATABASE={"CONN_MAX_AGE": None})
         server.ask_until_processes_overlap(63)
         server.stop_all()
 
-    server.journal.check()
-    gaps = server.journal.gaps()
-    tell(server, peak, gaps)
+    gaps = server.journal.check()
     assert gaps.at_the_end == 0, "the newest range went back"

@@ -6,7 +6,6 @@ from tests.long.hosting import views
 
 urlpatterns = [
     path("create", views.create),
-    path("look-and-create", views.look_and_create),
     path("create-in-atomic", views.create_in_atomic),
     path("roll-back", views.roll_back),
     path("acreate", views.acreate),

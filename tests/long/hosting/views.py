@@ -17,12 +17,6 @@ def create(request: HttpRequest) -> JsonResponse:
     return _answer(Order.objects.create().pk, began)
 
 
-def look_and_create(request: HttpRequest) -> JsonResponse:
-    began = time.monotonic_ns()
-    Order.objects.exists()  # the transaction of ATOMIC_REQUESTS begins at the server
-    return _answer(Order.objects.create().pk, began)
-
-
 @transaction.atomic
 def create_in_atomic(request: HttpRequest) -> JsonResponse:
     began = time.monotonic_ns()

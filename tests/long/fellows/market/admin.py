@@ -41,11 +41,6 @@ class HistoryAdmin(SimpleHistoryAdmin):
         return [change, *super().get_urls()]
 
 
-@admin.register(models.Meter)
-class MeterAdmin(SimpleHistoryAdmin):
-    pass
-
-
 @admin.register(models.Invoice)
 class InvoiceAdmin(GuardedModelAdmin):
     def get_urls(self):

@@ -33,14 +33,6 @@ class Order(models.Model):
         return self.name
 
 
-class Line(models.Model):
-    id = HiLoField(primary_key=True)
-    order = models.ForeignKey(Order, models.CASCADE, related_name="lines")
-    quantity = models.IntegerField(default=1)
-
-    objects = HiLoManager()
-
-
 class Invoice(models.Model):
     id = HiLoField(primary_key=True, anchor="order")
     order = models.ForeignKey(Order, models.CASCADE, related_name="invoices")
