@@ -19,9 +19,7 @@ class NoMigrations(dict[str, None]):
 DATABASES = {"default": settings_for(CHOSEN, "hilo_fellows")}
 take_names_from_environment(DATABASES)
 HILO = {"NODE_TAG": "A", **PATIENT}
-if CHOSEN != "sqlite":
-    # All migrations of all packages run where that is quickest.
-    MIGRATION_MODULES = NoMigrations()
+MIGRATION_MODULES = NoMigrations()
 # Of the packages that leave the type of their keys to the project, too.
 DEFAULT_AUTO_FIELD = "django_hilo.fields.HiLoBigAutoField"
 INSTALLED_APPS = [
