@@ -33,7 +33,6 @@ from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
-from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
 from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
@@ -98,39 +97,11 @@ class TestWithASetUpOfItsOwn(Checked, TestCase):
         assert Order.objects.create().pk == "orders/2-A"
 
 
-@pytest.mark.usefixtures("hilo_ids")
-class TestByTheFixture(TestCase):
-    """A test case of Django's may ask pytest as well."""
-
-    @classmethod
-    def setUpTestData(cls):
-        cls.order = Order.objects.create()
-
-    def test_one(self):
-        assert Order.objects.create().pk == f"orders/{after(self.order)}-A"
-
-    def test_two(self):
-        assert Order.objects.create().pk == f"orders/{after(self.order)}-A"
-
-
-def after(order: Order) -> int:
-    """Return the number after that of an order, which no fixture came before."""
-    return parse(order.pk).number + 1
-
-
 class TestInATransactionTestCase(Checked, TransactionTestCase):
     def check(self):
         assert Order.objects.create().pk == "orders/1-A"
         with transaction.atomic():
             assert Order.objects.create().pk == "orders/2-A"
-
-
-class TestWithResetSequences(Checked, TransactionTestCase):
-    reset_sequences = True
-
-    def check(self):
-        assert Order.objects.create().pk == "orders/1-A"
-        assert Item.objects.create().pk == 1
 
 
 class TestWithSetUpTestData(Checked, TestCase):
@@ -151,13 +122,6 @@ class TestWithSetUpTestData(Checked, TestCase):
         assert Product.objects.create().pk == "products/71-A"
         assert self.letter.pk == "letters/1"
         assert Letter.objects.create().pk == "letters/2"
-
-
-class TestWithSetUpTestDataAfterOthers(TestWithSetUpTestData):
-    @classmethod
-    def setUpClass(cls):
-        leave_ranges()
-        super().setUpClass()
 
 
 class TestOfASubclass(TestWithSetUpTestData):
@@ -207,16 +171,7 @@ class TestOnTwoDatabases(Checked, TestCase):
         assert Product.objects.using("other").create().pk == "products/2-B"
 
 
-class TestOnAllDatabases(TestOnTwoDatabases):
-    databases = "__all__"
-
-
 class TestWithoutADatabase(HiLoTestMixin, SimpleTestCase):
-    def test_nothing_is_asked(self):
-        assert not pool.current().counters("default")
-
-
-class TestWithoutDjango(HiLoTestMixin, PlainTestCase):
     def test_nothing_is_asked(self):
         assert not pool.current().counters("default")
 
@@ -246,22 +201,6 @@ class TestOfIntegerKeysAfterOthers(TestOfIntegerKeys):
             with connections["default"].cursor() as cursor:
                 cursor.execute("SELECT nextval('numbers_item_id_seq')")
         super().setUpClass()
-
-
-@not_on_mariadb
-class TestOfCommittedIntegerKeys(Checked, TransactionTestCase):
-    def check(self):
-        assert [Item.objects.create().pk for _ in range(3)] == [1, 2, 3]
-
-
-@not_on_mariadb
-class TestOfIntegerKeysUnderTheFirstNumber(Checked, TestCase):
-    @classmethod
-    def setUpTestData(cls):
-        Item.objects.bulk_create([Item(pk=-1)])
-
-    def check(self):
-        assert Item.objects.create().pk == 1
 
 
 SOURCE = hibernate.HiLo(9, "testing_counter")
@@ -335,26 +274,9 @@ class TestTheOrderOfBases:
         with pytest.raises(TypeError, match=r"class Wrong\(HiLoTestMixin, \.\.\.\)"):
             type("Wrong", (TestCase, HiLoTestMixin), {})
 
-    def test_other_mixins_may_stand_anywhere(self):
-        class Mixin:
-            pass
-
-        for bases in [
-            (Mixin, HiLoTestMixin, TestCase),
-            (HiLoTestMixin, Mixin, TestCase),
-            (HiLoTestMixin, TestCase, Mixin),
-        ]:
-            assert type("Right", bases, {})
-
 
 @pytest.mark.parametrize("time", [1, 2])
 class TestTheFixture:
-    def test_in_a_transaction(self, hilo_ids, time):
-        assert [Order.objects.create().pk for _ in range(2)] == [
-            "orders/1-A",
-            "orders/2-A",
-        ]
-
     @pytest.mark.usefixtures("hilo_ids")
     @pytest.mark.django_db(transaction=True)
     def test_committed(self, time):
@@ -369,17 +291,9 @@ class TestTheFixture:
         assert Order.objects.using("other").create().pk == "orders/1-B"
         assert Order.objects.create().pk == "orders/1-A"
 
-    @pytest.mark.django_db(databases=["other"])
-    def test_on_another_database(self, hilo_ids, time):
-        assert Order.objects.using("other").create().pk == "orders/1-B"
-
     @pytest.mark.django_db(reset_sequences=True)
     def test_with_reset_sequences(self, hilo_ids, time):
         assert Order.objects.create().pk == "orders/1-A"
-        assert Item.objects.create().pk == 1
-
-    @not_on_mariadb
-    def test_of_integers(self, hilo_ids, time):
         assert Item.objects.create().pk == 1
 
     def test_threads(self, transactional_db, hilo_ids, time):
@@ -404,19 +318,6 @@ def earlier(db) -> Order:
 def test_what_other_fixtures_made_before_is_not_given_again(earlier, hilo_ids, time):
     assert earlier.pk == "orders/1-A"
     assert Order.objects.create().pk == "orders/2-A"
-
-
-class TestCommittedRows:
-    """Of a data migration, say: ids go on with the next range, as in a new process."""
-
-    @pytest.fixture(autouse=True)
-    def committed(self, transactional_db) -> None:
-        pool.current().forget("default")
-        Order.objects.create()
-
-    @pytest.mark.parametrize("time", [1, 2])
-    def test_ids_go_on_with_the_next_range(self, committed, hilo_ids, time):
-        assert Order.objects.create().pk == "orders/33-A"
 
 
 def test_queries(django_assert_num_queries, db):

@@ -6,7 +6,6 @@ import ast
 import logging
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from logging.config import dictConfig
 from types import ModuleType
@@ -16,7 +15,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.dispatch import Signal
 from django.test import RequestFactory
-from opentelemetry import metrics, trace
+from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -139,12 +138,6 @@ class TestRecipes:
         assert event.name == "hilo.range_reserved"
         assert dict(event.attributes) == {**of, "hilo.low": 1, "hilo.high": 32}
 
-    def test_opentelemetry_without_an_sdk(self, load):
-        """A project that has only the API gets its ids, and no telemetry."""
-        load("shop/telemetry.py")
-        assert not trace.get_current_span().is_recording()
-        assert next_id(Order) == "orders/1-A"
-
     def test_prometheus(self, load, monkeypatch):
         before = set(REGISTRY._collector_to_names)
         module = load("shop/metrics.py")
@@ -228,12 +221,6 @@ class TestSignals:
             "node_tag": "A",
             "last": 1,
         }
-
-    def test_run_in_the_thread_of_the_caller(self, receive):
-        threads = []
-        receive(range_reserved, lambda **_: threads.append(threading.current_thread()))
-        next_id(Order)
-        assert threads == [threading.current_thread()]
 
     @pytest.mark.skipif(CHOSEN == "sqlite", reason="fetches nothing ahead")
     def test_or_in_one_that_fetched_ahead(self, python):
@@ -340,10 +327,3 @@ class TestTheLog:
         done = retry.retry(operate, "default", "A counter", if_missing="")
         assert done == "done"
         assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]
-
-
-def test_nothing_of_it_is_imported():
-    """django_hilo has no dependency on what watches it."""
-    text = "".join(file.read_text() for file in PACKAGE.rglob("*.py"))
-    assert "opentelemetry" not in text
-    assert "prometheus" not in text

@@ -164,26 +164,6 @@ def shop(tmp_path, transactional_db) -> Iterator[Shop]:
         yield Shop(tmp_path, plain.database)
 
 
-@pytest.mark.skipif(CHOSEN != "postgres", reason="psql goes on after errors")
-@needs_tools
-def test_a_restore_that_fails_says_so(shop):
-    title = "Restore of everything"
-    shop.shell(comment(title))
-    shop.save(5)
-    shop.shell(
-        'psql -c "CREATE TABLE younger (id text REFERENCES shop_order (id))" --quiet'
-    )
-    (restore,) = [
-        line[2:]
-        for block in blocks("console", title)
-        for line in block
-        if line.startswith("$ psql")
-    ]
-    with pytest.raises(AssertionError, match="cannot drop"):
-        shop.shell(restore)
-    assert len(shop.ids()) == 5
-
-
 def test_every_command_of_the_page_is_run():
     """A section with commands has a test of its own below."""
     titles = re.findall(r"^## (.+)$", PAGE, re.M)

@@ -76,42 +76,27 @@ orderID,productID,unitPrice,quantity,discount
 WRONG_ROWS = {
     "customers.csv": [
         ("BLONP", "ALFKI", "3: customer 'ALFKI' is in line 2 already"),
-        ("BLONP", "blonp", "3: customerID 'blonp' must be upper-case"),
         ("ALFKI", "", "2: customerID is missing"),
-        ("Alfreds Futterkiste", "NULL", "2: companyName is missing"),
         ("Alfreds", "A" * 100, "2: companyName has 112 characters"),
-        ("Alfreds", "A\x00", "2: companyName holds a NUL character"),
         ("Alfreds", '"Alfreds', "is not CSV"),
         ("NULL,24,", "24,", "3: has a value that starts with a space"),
     ],
     "products.csv": [
-        ("2,Chang", "1,Chang", "3: product 1 is in line 2 already"),
         ("19.00,1", "19.00,yes", "3: discontinued 'yes' is neither 0 nor 1"),
         ("productID", "id", "1: the header names no column productID"),
         ("unitPrice", "unitPrice,unitPrice", "1: the header names unitPrice twice"),
     ],
     "orders.csv": [
         ("10249,BLONP", "10249,XXXXX", "3: customer 'XXXXX' is not in customers.csv"),
-        ("10249,", "10248,", "3: order 10248 is in line 2 already"),
         ("1996-07-05", "1996-13-05", "3: orderDate '1996-13-05"),
-        ("1996-07-05 00:00:00.000", "", "3: orderDate is missing"),
-        ("10249,", "1_0,", "3: orderID '1_0' is no whole number"),
     ],
     "order-details.csv": [
         ("10249,1", "99,1", "4: order 99 is not in orders.csv"),
-        ("10249,1", "10249,78", "4: product 78 is not in products.csv"),
         ("34.80,5", "34.80,-5", "4: quantity '-5' is no whole number"),
-        ("34.80,5", "34.80,0", "4: quantity '0' is no whole number"),
-        ("34.80,5", "34.80,1.5", "4: quantity '1.5' is no whole number"),
         ("34.80,5", "34.80,2147483648", "4: quantity '2147483648' is no"),
         ("34.80,5", "34.80,٣", "4: quantity '٣' is no whole number"),
-        ("34.80,5", "34.80,", "4: quantity is missing"),
         ("34.80,5", "NaN,5", "4: unitPrice 'NaN' is no number"),
-        ("34.80,5", "Infinity,5", "4: unitPrice 'Infinity' is no number"),
-        ("34.80,5", "-1,5", "4: unitPrice '-1' is no number"),
         ("34.80,5", "1e3,5", "4: unitPrice '1e3' is no number"),
-        ("34.80,5", "1.234,5", "4: unitPrice '1.234' is no number"),
-        ("34.80,5", "999999999,5", "4: unitPrice '999999999' is no"),
         ("0.15", "1.01", "3: discount '1.01' is no number from 0 to 1"),
         ("0.15", "0.15,7", "3: has 6 values; the header names 5"),
         (",10,0.15", ",10", "3: has 4 values; the header names 5 columns"),
@@ -127,6 +112,13 @@ ENVIRONMENT = {
     "EXAMPLE_DEBUG": "",
     "FORCE_COLOR": "1",
 }
+
+
+PRELUDE = """
+from django.contrib.auth.models import User
+from django.test import Client
+client = Client(headers={"host": "127.0.0.1"})
+"""
 
 
 class Example:
@@ -174,7 +166,7 @@ class Example:
 
     def python(self, code: str) -> str:
         """Run code in a fork; what was changed in ``environment`` it does not see."""
-        return self._forks.run(code, self.database)
+        return self._forks.run(PRELUDE + code, self.database)
 
     def python_anew(self, code: str) -> str:
         """Run code in a process that has nothing of another one."""
@@ -328,26 +320,11 @@ class TestReading:
         assert northwind.lines[1].discount == Decimal("0.15")
         assert northwind.products[1].discontinued is True
 
-    def test_a_comma_in_an_address_moves_nothing(self, folder):
-        blondel = read(folder).customers[1]
-
-        assert (blondel.city, blondel.country) == ("Strasbourg", "France")
-
-    def test_null_means_none(self, folder):
-        assert read(folder).customers[1].contact == ""
-
     def test_a_byte_order_mark_is_no_part_of_the_first_column(self, folder):
         for name, text in FILES.items():
             (folder / name).write_text(text, encoding="utf-8-sig")
 
         assert len(read(folder).lines) == 3
-
-    def test_other_columns_and_empty_lines_are_allowed(self, folder):
-        text = "extra,productName,productID,quantityPerUnit,unitPrice,discontinued\n"
-        text += "\n,Chai,1,x,18.00,0\n\n,Chang,2,x,19.00,1\n"
-        (folder / "products.csv").write_text(text)
-
-        assert [row.number for row in read(folder).products] == [1, 2]
 
     @pytest.mark.parametrize(
         ("name", "old", "new", "error"),
@@ -394,25 +371,6 @@ class TestReading:
         assert caught.value.errors[0].startswith(name)
         assert error in caught.value.errors[0]
 
-    def test_not_utf_8_names_the_line(self, folder):
-        edit(folder, "customers.csv", "Kléber", "Kl?ber")
-        data = (folder / "customers.csv").read_bytes().replace(b"Kl?", b"Kl\xe9")
-        (folder / "customers.csv").write_bytes(data)
-
-        with pytest.raises(
-            WrongFilesError, match=r"customers\.csv, line 3: is not UTF-8"
-        ):
-            read(folder)
-
-    def test_a_row_is_where_it_starts(self, folder):
-        edit(folder, "customers.csv", "Obere Str. 57", '"Obere\nStr.\n57"')
-        edit(folder, "customers.csv", "BLONP", '"X\nY"')
-
-        with pytest.raises(
-            WrongFilesError, match=r"customers\.csv, line 5: customerID"
-        ):
-            read(folder)
-
     def test_several_errors_come_together_and_not_without_end(self, folder):
         rows = "".join(f"{n},1,NaN,1,0\n" for n in range(10))
         edit(folder, "customers.csv", "Alfreds Futterkiste", "")
@@ -425,24 +383,6 @@ class TestReading:
         assert lines[0] == "customers.csv, line 2: companyName is missing"
         assert lines[-1] == f"... and {31 - SHOWN_ERRORS} more errors."
         assert len(lines) == SHOWN_ERRORS + 1
-
-    def test_one_wrong_row_is_one_error(self, folder):
-        edit(folder, "customers.csv", "Alfreds Futterkiste", "NULL")
-        edit(folder, "products.csv", "1,Chai", "x,Chai")
-
-        with pytest.raises(WrongFilesError) as caught:
-            read(folder)
-
-        assert len(caught.value.errors) == 2, "rows that refer to them are right"
-
-    @with_northwind
-    def test_northwind(self):
-        northwind = read(NORTHWIND)
-
-        countries = {row.country for row in northwind.customers}
-        assert len(northwind.lines) == 2155
-        assert len(countries) == 21
-        assert not any(re.search(r"\d", country) for country in countries)
 
 
 class TestImport:
@@ -472,21 +412,6 @@ class TestImport:
         statements = [int(cells[1]) for cells in list(table.values())[1:]]
         assert sum(statements[:-1]) == statements[-1] < 100
         assert "\x1b" not in printed, "plain text without a terminal"
-
-    @with_northwind
-    def test_the_relations_are_those_of_the_files(self, northwind):
-        found = northwind.sql(
-            "SELECT c.code, o.number, p.number, l.quantity, l.discount "
-            "FROM shop_orderline l JOIN shop_order o ON o.id = l.order_id "
-            "JOIN shop_customer c ON c.id = o.customer_id "
-            "JOIN shop_product p ON p.id = l.product_id"
-        )
-        files = read(NORTHWIND)
-        customers = {row.number: row.customer for row in files.orders}
-        assert {(c, o, p, q, Decimal(str(d))) for c, o, p, q, d in found} == {
-            (customers[row.order], row.order, row.product, row.quantity, row.discount)
-            for row in files.lines
-        }
 
     def test_the_statements_in_the_table_are_those_that_were_sent(
         self, migrated, folder
@@ -525,21 +450,6 @@ class TestImport:
 
         assert order.split() == ["reserved"] * 4 + ["insert"] * 4
 
-    def test_quiet(self, migrated, folder):
-        assert migrated.run("import_northwind", folder, "-v0").stdout == ""
-        assert migrated.counts()["lines"] == 3
-
-    def test_stdout_may_be_captured(self, migrated, folder):
-        printed = migrated.python(
-            "from io import StringIO\n"
-            "from django.core.management import call_command\n"
-            "out = StringIO()\n"
-            f"call_command('import_northwind', {str(folder)!r}, stdout=out)\n"
-            "assert 'orders/1-A' in out.getvalue()\n"
-        )
-
-        assert printed == ""
-
     def test_a_wrong_row_imports_nothing(self, migrated, folder):
         edit(folder, "order-details.csv", "34.80,5", "34.80,many")
 
@@ -573,53 +483,10 @@ class TestImport:
         assert "Nothing was imported." in done.stderr
         assert imported.counts() == before
 
-    def test_one_known_row_is_enough_to_refuse(self, imported, folder):
-        for name, old, new in [
-            ("customers.csv", "ALFKI", "NEWER"),
-            ("orders.csv", "ALFKI", "NEWER"),
-            ("customers.csv", "BLONP", "OTHER"),
-            ("orders.csv", "BLONP", "OTHER"),
-            ("products.csv", "1,Chai", "71,Chai"),
-            ("order-details.csv", "10248,1,", "10248,71,"),
-            ("order-details.csv", "10249,1,", "10249,71,"),
-            ("orders.csv", "10248", "20248"),
-            ("order-details.csv", "10248", "20248"),
-            ("order-details.csv", "10248", "20248"),
-        ]:
-            edit(folder, name, old, new)
-
-        done = imported.run("import_northwind", folder, expect=1)
-
-        assert "product 2 and 1 more rows" in done.stderr
-        assert imported.counts()["customers"] == 2
-
     def test_without_tables(self, example, folder):
         done = example.run("import_northwind", folder, expect=1)
 
         assert "Run: python manage.py migrate --database=default" in done.stderr
-
-    def test_another_database(self, migrated, folder, tmp_path):
-        (tmp_path / "two_databases.py").write_text(
-            "from example_project.settings import *\n"
-            f"DATABASES['other'] = sqlite({str(tmp_path / 'other.sqlite3')!r})\n"
-            "HILO = {'NODE_TAG': {'default': 'A', 'other': 'B'}}\n"
-        )
-        migrated.environment["DJANGO_SETTINGS_MODULE"] = "two_databases"
-        migrated.environment["PYTHONPATH"] = str(tmp_path)
-        migrated.run("migrate", "-v0", "--database=other")
-
-        printed = migrated.run("import_northwind", folder, "--database=other").stdout
-
-        assert table_of(printed)["Orders"][-2:] == ["orders/1-B", "orders/2-B"]
-        assert not any(migrated.counts().values())
-        migrated.database = tmp_path / "other.sqlite3"
-        assert migrated.counts()["lines"] == 3
-
-    def test_an_unknown_database(self, migrated, folder):
-        done = migrated.run("import_northwind", folder, "--database=no", expect=2)
-
-        assert "--database" in done.stderr
-        assert "'no'" in done.stderr
 
 
 class TestMigrations:
@@ -629,7 +496,6 @@ class TestMigrations:
 
         filled.run("migrate", "-v0")
         printed = filled.python(
-            "from django.test import Client\n"
             "from example_project.shop.models import *\n"
             "line = OrderLine.objects.get(id='OrderLines/1-A')\n"
             "line.quantity = 6\n"
@@ -706,23 +572,6 @@ class TestDemo:
             )
             assert wrong == []
 
-    def test_twice_on_one_file(self, made_up):
-        password = made_up.sql("SELECT username, password FROM auth_user")
-
-        made_up.run("demo")
-
-        assert made_up.counts()["orders"] == 400
-        again = made_up.sql("SELECT username, password FROM auth_user")
-        assert (
-            [name for name, _ in password] == [name for name, _ in again] == ["admin"]
-        )
-        assert password != again
-
-    def test_importing_after_the_demo(self, made_up, folder):
-        made_up.run("import_northwind", folder)
-
-        assert made_up.counts()["customers"] == 22
-
     def test_a_page_that_fails_is_told(self, migrated):
         migrated.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
 
@@ -730,27 +579,6 @@ class TestDemo:
 
         assert re.search(r"/admin/  500  .*WRONG", done.stdout)
         assert "pages did not answer as they should" in done.stderr
-
-    def test_a_login_page_is_not_the_page_that_was_asked_for(self, imported):
-        printed = imported.python(
-            "from example_project.shop.server import LocalServer\n"
-            "from example_project.shop.visits import visit_all\n"
-            "with LocalServer(log=False).in_background() as url:\n"
-            "    for visit, right in visit_all(url, 'admin', 'wrong'):\n"
-            "        if not right: print(visit.method, visit.path, visit.status)\n"
-        )
-
-        assert "GET /admin/login/ 200" in printed
-        assert "GET /api/orders/ 403" in printed
-        assert "GET /orders/" not in printed
-
-    def test_no_password_is_shown_where_nobody_can_use_it(self, made_up):
-        assert made_up.printed
-        assert "assword" not in made_up.printed
-
-    def test_quiet(self, example):
-        assert example.run("demo", "-v0").stdout == ""
-        assert example.counts()["orders"] == 200
 
 
 class TestDemoWithNorthwind:
@@ -769,21 +597,6 @@ class TestDemoWithNorthwind:
         assert "6 rows of" in printed
         assert filled.counts() == before
         assert table_of(printed)["Order lines"][0] == "3"
-
-    def test_after_an_import_the_invoices_are_added(self, imported, folder):
-        assert imported.counts()["invoices"] == 0
-
-        imported.run("demo", folder)
-
-        assert imported.counts()["invoices"] == 1
-
-    def test_wrong_files(self, example, folder):
-        edit(folder, "orders.csv", "BLONP", "XXXXX")
-
-        done = example.run("demo", folder, expect=1)
-
-        assert "orders.csv, line 3: customer 'XXXXX'" in done.stderr
-        assert not any(example.counts().values())
 
 
 class TestTerminal:
@@ -834,9 +647,7 @@ class TestPages:
         filled.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
 
         html = filled.python(
-            "from django.test import Client\n"
             "from example_project.shop.visits import shop_pages\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
             "for path in shop_pages():\n"
             "    if 'static' not in path: print(client.get(path).content.decode())"
         )
@@ -852,10 +663,7 @@ class TestPages:
 
         printed = filled.python(
             "import re\n"
-            "from django.contrib.auth.models import User\n"
-            "from django.test import Client\n"
             "from django.utils.html import strip_tags\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
             "html = client.get('/').content.decode()\n"
             "for row in re.findall('<tr>.*?</tr>', html, re.DOTALL):\n"
             "    print(' '.join(strip_tags(re.sub('</t[dh]>', '|', row)).split()))\n"
@@ -885,9 +693,7 @@ class TestPages:
     def test_an_order_and_its_invoice_show_the_same_bucket(self, filled):
         printed = filled.python(
             "import re\n"
-            "from django.test import Client\n"
             "from example_project.shop.models import Invoice\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
             "invoice = Invoice.objects.get()\n"
             "for shown in (invoice.order, invoice):\n"
             "    html = client.get(shown.get_absolute_url()).content.decode()\n"
@@ -899,11 +705,9 @@ class TestPages:
     def test_lists_are_in_order_and_cost_few_queries(self, made_up):
         printed = made_up.python(
             "from django.db import connection\n"
-            "from django.test import Client\n"
             "from django.test.utils import CaptureQueriesContext\n"
             "from django.test.utils import setup_test_environment\n"
             "setup_test_environment()\n"
-            "client = Client()\n"
             "for path in ['/customers/', '/products/', '/orders/']:\n"
             "    with CaptureQueriesContext(connection) as queries:\n"
             "        rows = list(client.get(path).context['page'])\n"
@@ -916,8 +720,6 @@ class TestPages:
     @pytest.mark.parametrize("pk", ["nonsense", "orders/9-A", "orders/1-A%00", "a$"])
     def test_ids_that_no_row_has(self, migrated, pk):
         printed = migrated.python(
-            "from django.test import Client\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
             f"print(client.get('/order/{pk}/').status_code)\n"
             f"print(client.get('/invoice/{pk}/').status_code)"
         )
@@ -928,10 +730,7 @@ class TestPages:
 class TestAdmin:
     def test_an_order_with_lines_is_added_with_two_ids(self, filled):
         printed = filled.python(
-            "from django.contrib.auth.models import User\n"
-            "from django.test import Client\n"
             "from example_project.shop.models import Customer, Order, Product\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
             "client.force_login(User.objects.get())\n"
             "client.get('/admin/shop/order/add/')\n"
             "answer = client.post('/admin/shop/order/add/', {\n"
@@ -954,12 +753,9 @@ class TestAdmin:
     @pytest.mark.parametrize("name", ["customer", "order", "orderline", "invoice"])
     def test_lists_are_in_order_of_numbers(self, made_up, name):
         printed = made_up.python(
-            "from django.contrib.auth.models import User\n"
-            "from django.test import Client\n"
             "from django.test.utils import setup_test_environment\n"
             "from django_hilo.identifiers import parse\n"
             "setup_test_environment()\n"
-            "client = Client()\n"
             "client.force_login(User.objects.get())\n"
             f"for query in ['', '?o=1', '?o=5']:\n"
             f"    page = client.get('/admin/shop/{name}/' + query)\n"
@@ -974,22 +770,6 @@ class TestAdmin:
             assert fifth_column == "True False"
         else:
             assert first_column == "True False"
-
-    def test_changelists_do_not_query_per_row(self, made_up):
-        printed = made_up.python(
-            "from django.contrib.auth.models import User\n"
-            "from django.db import connection\n"
-            "from django.test import Client\n"
-            "from django.test.utils import CaptureQueriesContext\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
-            "client.force_login(User.objects.get())\n"
-            "for name in ['order', 'orderline', 'invoice']:\n"
-            "    with CaptureQueriesContext(connection) as queries:\n"
-            "        client.get(f'/admin/shop/{name}/')\n"
-            "    print(len(queries))"
-        )
-
-        assert all(int(count) < 10 for count in printed.split())
 
 
 class TestApi:
@@ -1022,21 +802,6 @@ class TestApi:
             "204 404",
         ]
 
-    def test_lines_and_invoices_of_an_order(self, filled):
-        printed = filled.python(
-            self.CLIENT + "client.force_login(admin)\n"
-            "lines = client.get('/api/orders/orders/1-A/lines/').json()\n"
-            "print([(line['id'], line['total']) for line in lines])\n"
-            "url = '/api/invoices/invoices/1-A$orders/1-A/'\n"
-            "print(client.get(url).json()['order'])\n"
-        )
-
-        assert printed.splitlines() == [
-            "[('OrderLines/1-A$orders/1-A', '168.00'), "
-            "('OrderLines/2-A$orders/1-A', '83.30')]",
-            "orders/1-A",
-        ]
-
     def test_what_others_refer_to_stays(self, filled):
         printed = filled.python(
             self.CLIENT + "client.force_login(admin)\n"
@@ -1046,20 +811,6 @@ class TestApi:
 
         assert printed == "409 customers/1-A is in use by orders/1-A.\n"
         assert filled.counts()["customers"] == 2
-
-    def test_lists_are_ordered_by_number(self, made_up):
-        printed = made_up.python(
-            self.CLIENT + "client.force_login(admin)\n"
-            "for query in ['', '?ordering=-id__number', '?search=orders/7-A']:\n"
-            "    rows = client.get('/api/orders/' + query).json()['results']\n"
-            "    print(*[row['id'] for row in rows[:3]])\n"
-        )
-
-        assert printed.splitlines() == [
-            "orders/1-A orders/2-A orders/3-A",
-            "orders/200-A orders/199-A orders/198-A",
-            "orders/7-A",
-        ]
 
     def test_who_may_read_and_write(self, filled):
         printed = filled.python(
@@ -1085,11 +836,7 @@ class TestApi:
         example.run("spectacular", "--validate", "--fail-on-warn")
 
     def test_the_documentation_loads_nothing_from_elsewhere(self, migrated):
-        html = migrated.python(
-            "from django.test import Client\n"
-            "client = Client(headers={'host': '127.0.0.1'})\n"
-            "print(client.get('/api/docs/').content.decode())"
-        )
+        html = migrated.python("print(client.get('/api/docs/').content.decode())")
 
         loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
         assert len(loaded) >= 4

@@ -29,30 +29,21 @@ def answers(monkeypatch, tmp_path):
     return answer
 
 
-def test_a_vulnerability_fails(answers, capsys):
-    answers(SOUND, WRONG)
-    assert audit.main() == 1
-    assert "old 1: PYSEC-1, CVE-2" in capsys.readouterr().out
-
-
-def test_what_nobody_knows_is_told_and_does_not_fail(answers, capsys):
-    answers(SKIPPED)
-    assert audit.main() == 0
-    out = capsys.readouterr().out
-    assert "0 packages asked about" in out
-    assert "NOT KNOWN to the service, so nothing is known: django" in out
-
-
-def test_a_service_that_is_away_is_told_and_does_not_fail(answers, capsys):
-    answers(text="")
-    assert audit.main() == 0
-    assert "nobody answered. no route to host" in capsys.readouterr().out
-
-
-def test_all_is_well(answers, capsys):
-    answers(SOUND)
-    assert audit.main() == 0
-    assert "1 packages asked about, 0 vulnerable" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("packages", "text", "code", "said"),
+    [
+        ([SOUND, WRONG], None, 1, "old 1: PYSEC-1, CVE-2"),
+        ([SKIPPED], None, 0, "so nothing is known: django"),
+        ([], "", 0, "nobody answered. no route to host"),
+        ([SOUND], None, 0, "1 packages asked about, 0 vulnerable"),
+    ],
+)
+def test_a_vulnerability_fails_and_nothing_else(
+    answers, capsys, packages, text, code, said
+):
+    answers(*packages, text=text)
+    assert audit.main() == code
+    assert said in capsys.readouterr().out
 
 
 def test_each_file_of_pinned_packages_is_asked_about():

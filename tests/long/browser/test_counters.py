@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Permission, User
-from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from django_hilo.counters import reserve
@@ -63,20 +61,6 @@ def test_the_list_tells_how_the_counters_stand(shop, open_as, superuser, picture
     picture(open_as(superuser, LIST, scheme="dark"), "counters-dark")
 
 
-def test_the_other_database_is_a_click_away(shop, open_as, superuser):
-    page = open_as(superuser, LIST)
-    page.locator("#changelist-filter").get_by_role("link", name="other").click()
-    expect(page.locator("#result_list tbody tr")).to_have_count(1)
-    page.get_by_role("link", name="orders", exact=True).click()
-    expect(page.locator("#content")).to_contain_text("other")
-    change(page, 5000)
-    expect(page.locator(".messagelist")).to_contain_text("changed successfully")
-    # Back in the list of the same database.
-    assert "database=other" in page.url
-    assert counter("orders/B", "other").max == 5000
-    assert counter().max == 200
-
-
 def test_max_is_raised(shop, open_as, superuser, picture):
     page = open_as(superuser, LIST)
     page.get_by_role("link", name="orders", exact=True).click()
@@ -96,20 +80,6 @@ def test_max_is_raised(shop, open_as, superuser, picture):
     picture(page, "counter-history")
     assert counter().max == 1000
     assert next_ids(Order, 1) == ["orders/1001-A"]
-
-
-def test_a_reservation_while_the_page_is_open_is_not_lost(
-    shop, open_as, superuser, python
-):
-    page = open_as(
-        superuser, reverse("admin:django_hilo_hilodocument_change", args=["orders_2FA"])
-    )
-    python("from django_hilo.counters import reserve; reserve('orders', 500)")
-    change(page, 300)
-    expect(page.locator(".messagelist")).to_contain_text("is 700 by now")
-    assert counter().max == 700
-    change(page, 900)
-    assert counter().max == 900
 
 
 def test_max_is_not_lowered_under_rows(shop, open_as, superuser, picture):
@@ -138,17 +108,6 @@ def test_max_is_lowered_after_a_confirmation(shop, open_as, superuser, picture):
     assert counter("tickets/A").max == 100
 
 
-def test_who_draws_while_it_is_confirmed_is_noticed(shop, open_as, superuser, python):
-    page = open_as(superuser, LIST)
-    page.get_by_role("link", name="tickets", exact=True).click()
-    change(page, 100)
-    python("from django_hilo.counters import reserve; reserve('tickets', 32)")
-    page.locator("input[name=confirmed]").check()
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator(".messagelist")).to_contain_text("Some process still draws")
-    assert counter("tickets/A").max == 532
-
-
 def test_a_counter_is_added_and_deleted(shop, open_as, superuser):
     page = open_as(superuser, LIST)
     page.get_by_role("link", name="Add HiLo document").click()
@@ -166,26 +125,6 @@ def test_a_counter_is_added_and_deleted(shop, open_as, superuser):
     assert not HiLoDocument.objects.filter(collection="invoices-2027").exists()
 
 
-def test_a_counter_with_rows_is_not_deleted(shop, open_as, superuser):
-    page = open_as(
-        superuser,
-        reverse("admin:django_hilo_hilodocument_delete", args=["orders_2FA"]),
-    )
-    expect(page.locator("#content")).to_contain_text("cannot be deleted while rows")
-    expect(page.get_by_role("button", name="Yes, delete")).to_have_count(0)
-
-
-def test_max_is_raised_to_the_highest_id(shop, open_as, superuser):
-    HiLoDocument.objects.filter(pk="orders/A").update(max=10, floor=0)
-    page = open_as(superuser, LIST)
-    run_action(page, "raise_to_highest", "orders", "customers", "tickets")
-    messages = page.locator(".messagelist")
-    expect(messages).to_contain_text("“orders/A”: Raised Max from 10 to 200.")
-    expect(messages).to_contain_text("“customers/A”: nothing to do")
-    expect(messages).to_contain_text("“tickets/A”: no model uses it")
-    assert counter().max == 200
-
-
 def test_a_block_is_reserved_once(shop, open_as, superuser, picture):
     page = open_as(superuser, LIST)
     run_action(page, "reserve_block", "orders")
@@ -197,13 +136,3 @@ def test_a_block_is_reserved_once(shop, open_as, superuser, picture):
     picture(page, "counter-block-reserved")
     page.reload()
     assert counter().max == 1200
-
-
-def test_who_may_only_view_is_shown_no_button(shop, open_as):
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.add(Permission.objects.get(codename="view_hilodocument"))
-    page = open_as(viewer, LIST)
-    expect(page.locator("select[name=action]")).to_have_count(0)
-    page.get_by_role("link", name="orders", exact=True).click()
-    expect(page.locator("#content")).to_contain_text("orders/201-A")
-    expect(page.locator("input[type=submit], a.deletelink")).to_have_count(0)

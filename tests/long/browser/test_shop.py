@@ -93,16 +93,3 @@ def test_a_new_customer_from_the_popup_of_an_order(order, open_as, superuser):
     expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     order.refresh_from_db()
     assert order.customer_id == "customers/North/2-A"
-
-
-def test_selected_rows_are_deleted(order, open_as, superuser):
-    OrderLineFactory(order=order, product=ProductFactory(name="Chai"))
-    page = open_as(superuser, reverse("admin:shop_orderline_changelist"))
-    page.locator("#action-toggle").check()
-    page.locator("select[name=action]").select_option("delete_selected")
-    page.get_by_role("button", name="Run").or_(
-        page.get_by_role("button", name="Go")
-    ).first.click()
-    page.get_by_role("button", name="Yes").click()
-    expect(page.locator(".messagelist")).to_contain_text("deleted 2 order lines")
-    assert not OrderLine.objects.exists()

@@ -14,12 +14,11 @@ CAPACITIES = (5, 15, 25)
 
 
 @pytest.fixture
-def mixed(tmp_path, capsys) -> Iterator[Callable[..., Mixed]]:
-    """Let three processes of Django's join others that are open, and tell figures."""
+def mixed(tmp_path) -> Iterator[Callable[..., Mixed]]:
+    """Let three processes of Django's join others that are open."""
     ours: list[Peer] = []
 
     def run(
-        title: str,
         theirs: Sequence[Peer],
         source: Any,
         shown: Callable[[Mixed], object] = Mixed.overlap,
@@ -28,10 +27,7 @@ def mixed(tmp_path, capsys) -> Iterator[Callable[..., Mixed]]:
         ours.extend(django_peer(tmp_path, capacity) for capacity in CAPACITIES)
         for peer in ours:
             peer.do("open", json.dumps(source.deconstruct()))
-        both = mix([*theirs, *ours], shown, **pace)
-        with capsys.disabled():
-            print(f"\n{title}: {both}")
-        return both
+        return mix([*theirs, *ours], shown, **pace)
 
     yield run
     for peer in ours:

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
+from django_hilo.generator import next_numbers
 from tests.conftest import PROJECT, child_environment
 from tests.long.interop.peers import Program
 from tests.support.databases import CHOSEN
@@ -114,12 +115,11 @@ def django_peer(folder: Path, capacity: int) -> Peer:
 
 
 class Mixed:
-    """All numbers of one run; `str()` gives its figures."""
+    """All numbers of one run."""
 
-    def __init__(self, drawn: Iterable[Drawn], seconds: float) -> None:
+    def __init__(self, drawn: Iterable[Drawn]) -> None:
         self.by_number = sorted(drawn)
         self.by_time = sorted(self.by_number, key=lambda one: one.microseconds)
-        self.seconds = seconds
         self.duplicates = len(self.by_number) - len(
             {one.number for one in self.by_number}
         )
@@ -138,16 +138,7 @@ class Mixed:
         return max(map(min, places.values())) < min(map(max, places.values()))
 
     def __str__(self) -> str:
-        figures = [
-            changes([getattr(one, field) for one in order])
-            for field in ("owner", "side")
-            for order in (self.by_time, self.by_number)
-        ]
-        return (
-            f"{len(self.by_number)} numbers in {self.seconds:.1f} s, "
-            f"{self.duplicates} duplicates; changes of owner in time / by number "
-            f"{figures[0]} / {figures[1]}, of side {figures[2]} / {figures[3]}"
-        )
+        return f"{len(self.by_number)} numbers, {self.duplicates} duplicates"
 
 
 def has_duplicates(mixed: Mixed) -> bool:
@@ -188,14 +179,22 @@ def mix(
     """
     give_up_at = time.monotonic() + PATIENCE
     drawn: list[Drawn] = []
-    took = 0.0
     while True:
         start = time.time() + 0.1
         for peer in peers:
             peer.send_draw(each, start, seconds)
         drawn += [one for peer in peers for one in peer.drawn()]
-        took += time.time() - start
-        mixed = Mixed(drawn, took)
+        mixed = Mixed(drawn)
         if shown(mixed):
             return mixed
         assert time.monotonic() < give_up_at, mixed
+
+
+def numbers_around_a_rollback(peer: Peer, source: Any) -> list[int]:
+    """Return those that a peer and Django drew during a rollback, and after it."""
+    with transaction.atomic():
+        ours = next_numbers(source, 15)
+        execute("SELECT txid_current()")  # a transaction that writes
+        theirs = peer.draw(25)  # which does not wait for our transaction
+        transaction.set_rollback(True)
+    return ours + theirs + peer.draw(25) + next_numbers(source, 25)

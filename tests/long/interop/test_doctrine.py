@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.db import transaction
 
-from django_hilo.generator import next_number, next_numbers
+from django_hilo.generator import next_number
 from django_hilo.sources import doctrine
-from tests.long.interop.mixing import HERE, Peer, execute, only_on_postgres, schema
+from tests.long.interop.mixing import (
+    HERE,
+    Peer,
+    execute,
+    numbers_around_a_rollback,
+    only_on_postgres,
+    schema,
+)
 from tests.long.interop.peers import require
 
 pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
@@ -48,23 +54,15 @@ def peers(new_process, capacity, tmp_path: Path) -> Iterator[list[Peer]]:
 
 
 def test_no_number_twice(peers, mixed):
-    both = mixed("Doctrine's SequenceGenerator", peers, SOURCE)
+    both = mixed(peers, SOURCE)
 
     assert both.duplicates == 0
 
 
 def test_a_rollback_gives_no_number_twice(peers):
-    with transaction.atomic():
-        rolled_back = next_numbers(SOURCE, 15)
-        for number in rolled_back:
-            execute("INSERT INTO peer_orders VALUES (%s)", number)
-        theirs = peers[0].draw(25)
-        transaction.set_rollback(True)
-    assert execute("SELECT count(*) FROM peer_orders") == [(0,)]
-    theirs += peers[0].draw(25)
-    ours = next_numbers(SOURCE, 25)
+    numbers = numbers_around_a_rollback(peers[0], SOURCE)
 
-    assert len({*rolled_back, *theirs, *ours}) == 90
+    assert len(set(numbers)) == 90
 
 
 @pytest.mark.parametrize("first", [1, 101])

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from django.db import transaction
 
-from django_hilo.generator import next_number, next_numbers
+from django_hilo.generator import next_number
 from django_hilo.sources import hibernate
 from tests.long.interop.hibernate_counters import OLD, SEQUENCE, SHARED, Shared
 from tests.long.interop.jvm import compile_draw, jvm, require_hibernate
@@ -17,6 +16,7 @@ from tests.long.interop.mixing import (
     execute,
     has_duplicates,
     mix,
+    numbers_around_a_rollback,
     only_on_postgres,
     schema,
 )
@@ -56,7 +56,7 @@ def opened(jvms, new_process, capacity) -> Iterator[Callable[..., list[Peer]]]:
 def test_no_number_twice(name, opened, mixed):
     case = SHARED[name]
 
-    both = mixed(f"Hibernate {name}", opened(case), case.source)
+    both = mixed(opened(case), case.source)
 
     assert both.duplicates == 0
 
@@ -80,20 +80,16 @@ def test_a_wrong_rule_gives_numbers_twice(mistake, opened, mixed):
     name, source = WRONG[mistake]
     jvms = opened(SHARED[name])
 
-    title = f"Hibernate {name}, {mistake}"
-    both = mixed(title, jvms, source, has_duplicates, each=300, seconds=0.5)
+    both = mixed(jvms, source, has_duplicates, each=300, seconds=0.5)
 
     assert both.duplicates > 0
 
 
-def test_its_enhanced_hilo_gives_numbers_twice_by_itself(opened, capsys):
+def test_its_enhanced_hilo_gives_numbers_twice_by_itself(opened):
     """HHH-3628, until 5.2.9: nobody can share that, not even two JVMs."""
     case = SHARED["pooled, sequence"]._replace(generator=f"{SEQUENCE} optimizer=hilo")
 
     alone = mix(opened(case), has_duplicates, each=300, seconds=0.5)
-
-    with capsys.disabled():
-        print(f"\nHibernate's enhanced hilo, three JVMs: {alone}")
     assert alone.duplicates > 0
 
 
@@ -102,17 +98,9 @@ def test_a_rollback_gives_no_number_twice(name, opened):
     case = SHARED[name]
     (peer,) = opened(case, count=1)
 
-    with transaction.atomic():
-        rolled_back = next_numbers(case.source, 15)
-        for number in rolled_back:
-            execute("INSERT INTO peer_orders VALUES (%s)", number)
-        theirs = peer.draw(25)  # which does not wait for our transaction
-        transaction.set_rollback(True)
-    assert execute("SELECT count(*) FROM peer_orders") == [(0,)]
-    theirs += peer.draw(25)
-    ours = next_numbers(case.source, 25)
+    numbers = numbers_around_a_rollback(peer, case.source)
 
-    assert len({*rolled_back, *theirs, *ours}) == 90
+    assert len(set(numbers)) == 90
 
 
 # What a process that begins at a stored number gives, and what is stored after each.

@@ -225,18 +225,6 @@ def test_capacity_doubles(site, start, kind):
     assert max_of() == low + 31 + 64
 
 
-@clients
-def test_hilo_cannot_go_down(site, start, kind):
-    preset(32)
-    client = start(kind, site.url)
-    ids = client.do("draw", count=1)
-    HiLoDocument.objects.update(max=12)
-
-    ids += client.do("draw", count=128)
-
-    assert len(set(ids)) == 129
-
-
 def test_the_ways_of_the_python_client(site, start):
     client = start("python", site.url)
 
@@ -278,17 +266,6 @@ def a_robot(*more_permissions: str) -> None:
 
 
 @clients
-def test_a_user_with_a_password(site, start, kind):
-    a_robot()
-    client = start(kind, site.url_for_users, user=ROBOT)
-
-    assert client.do("draw", count=100)[-1] == "orders/100-A"
-    client.close()
-
-    assert max_of() == 100
-
-
-@clients
 def test_next_and_seed_identities(site, start, kind):
     """The vectors of NextAndSeedIdentities; Django takes those of new documents."""
     a_robot("change_gaplesscounter", "view_gaplesscounter")
@@ -309,19 +286,6 @@ def test_next_and_seed_identities(site, start, kind):
     assert seed(0, name="person|") == 0
     assert client.do("next", name="person|") == 1
     assert client.do("identities") == {"person|": 1, "users|": 1976}
-
-
-@clients
-def test_identities_that_are_refused(site, start, kind):
-    client = start(kind, site.url)
-
-    assert client.do("next", name="users") == 1
-    assert "'usres'" in client.do("next", name="usres")["message"]
-    refused = client.do("seed", name="users", value=5, force=True)
-    assert "django_hilo.change_gaplesscounter" in refused["message"]
-    refused = client.do("identities")
-    assert "django_hilo.view_gaplesscounter" in refused["message"]
-    assert next_gapless_number("users") == 2
 
 
 @clients

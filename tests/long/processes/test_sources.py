@@ -207,21 +207,6 @@ def assert_overlap(found: list[Any], processes: int) -> None:
     assert changes > 2 * processes
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("row, hilo", "hibernate.HiLo(8)"),
-        ("sequence", "nhibernate.Pooled(10, sequence='orders_seq')"),
-    ],
-)
-def test_by_a_wrong_rule_numbers_come_twice(make, python, name, wrong):
-    shared = SHARED[name]
-    make(*shared.statements)
-    found = draw(python, wrong, shared, PARTNERS)
-    numbers = [number for _, _, drawn in found for number in drawn]
-    assert len(set(numbers)) < len(numbers)
-
-
 LONG = """
 import json, multiprocessing
 from django.db import connection

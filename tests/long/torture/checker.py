@@ -54,9 +54,6 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures["of them bound to a transaction"] = sum(
         each.is_bound for each in evidence.reserved
     )
-    figures["of them rolled back with it"] = sum(
-        each.void_block is not None for each in evidence.reserved
-    )
     figures["returns taken"] = len(evidence.returns)
     figures["returns refused"] = evidence.refused
     figures["tries again"] = evidence.retries

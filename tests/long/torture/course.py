@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations, starmap
 from typing import Any
 
 from tests.long.torture import seats
@@ -75,8 +74,6 @@ def _processes(evidence: Evidence, course: Course) -> dict[str, Any]:
         "most at once": course.most_at_once,
         "children of forks": sum(seats.is_child(p.seat) for p in processes),
         **{f"ended with {how}": times for how, times in course.ended.items()},
-        "pairs at work at the same time": _overlapping(evidence),
-        "ranges next to one of such a pair": _interleaved(evidence),
         "seconds": f"{course.seconds:.1f}",
     }
 
@@ -91,11 +88,6 @@ def _operations(evidence: Evidence) -> dict[str, Any]:
 def _overlap(one: Process, two: Process) -> bool:
     """Whether two processes took numbers at the same time, by their journals."""
     return one is not two and one.first < two.last and two.first < one.last
-
-
-def _overlapping(evidence: Evidence) -> int:
-    active = [process for process in evidence.processes.values() if process.reserved]
-    return sum(starmap(_overlap, combinations(active, 2)))
 
 
 def _interleaved(evidence: Evidence) -> int:

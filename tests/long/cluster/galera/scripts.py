@@ -34,7 +34,6 @@ __all__ = [
     "expect",
     "hilo",
     "hold_row",
-    "kill_other_connections",
     "reserve",
     "retries",
     "time",
@@ -104,19 +103,6 @@ def hold_row(stranger: BaseDatabaseWrapper, key: str) -> None:
         assert cursor.fetchone() is not None, key
 
 
-def kill_other_connections(stranger: BaseDatabaseWrapper) -> int:
-    """Kill all connections to the database but this one; return how many."""
-    with stranger.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM information_schema.processlist "
-            "WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Killed'"
-        )
-        ids = [id for (id,) in cursor.fetchall()]
-        for id in ids:
-            cursor.execute(f"KILL {id}")
-    return len(ids)
-
-
 def draw(
     names: list[str],
     node_tag: str | None,
@@ -132,15 +118,11 @@ def draw(
     connection.ensure_connection()
     (Path(folder) / str(os.getpid())).touch()
     wait_until(lambda: len(list(Path(folder).iterdir())) == processes)
-    ranges, most_tries, longest = [], 0, 0.0
+    ranges = []
     for _ in range(rounds):
         for name in names:
-            began, before = time.time(), len(retries)
             reserved = reserve(name, 32, node_tag=node_tag)
-            ended, tries = time.time(), len(retries) - before + 1
             key = HiLoDocument.key(name, reserved.node_tag)
-            ranges.append((key, reserved.range.low, reserved.range.high, ended))
-            most_tries, longest = max(most_tries, tries), max(longest, ended - began)
+            ranges.append((key, reserved.range.low, reserved.range.high, time.time()))
             time.sleep(pause)
-    said = {"ranges": ranges, "retries": retries}
-    print(json.dumps({**said, "most_tries": most_tries, "longest": longest}))
+    print(json.dumps({"ranges": ranges, "retries": retries}))

@@ -25,34 +25,6 @@ assert {retry.split()[0] for retry in retries} == {"1047"}, retries
     assert int(after) == int(highest) + 1
 
 
-def test_a_process_goes_on_when_its_node_is_ready_again(cluster, python):
-    node = cluster.nodes[1]
-    python(
-        node,
-        """
-first = reserve("patient").range
-stranger = another_connection()
-with stranger.cursor() as cursor:
-    cursor.execute("SET GLOBAL wsrep_provider_options='gmcast.isolate=1'")
-    def is_cut_off():
-        cursor.execute("SHOW STATUS LIKE 'wsrep_cluster_status'")
-        return cursor.fetchone()[1] == "non-Primary"
-    wait_until(is_cut_off)
-    import threading
-    heal = "SET GLOBAL wsrep_provider_options='gmcast.isolate=0'"
-    def heal_when_it_is_tried_again():
-        wait_until(lambda: retries)
-        cursor.execute(heal)
-    healer = threading.Thread(target=heal_when_it_is_tried_again)
-    healer.start()
-    second = reserve("patient").range
-    healer.join()
-assert second.low == first.high + 1, (first, second)
-assert "1047 at statement" in retries, retries
-""",
-    )
-
-
 def test_a_locked_row_gives_an_error_and_the_connection_goes_on(
     cluster, python, no_eviction
 ):
@@ -94,19 +66,6 @@ stranger.rollback()
 assert reserve("far", node_tag="").range.low == 3
 """,
         str(other.port),
-    )
-
-
-def test_a_killed_connection_is_replaced(cluster, python, no_eviction):
-    python(
-        cluster.nodes[0],
-        """
-first = reserve("killed").range
-assert kill_other_connections(another_connection())
-second = reserve("killed").range
-assert second.low == first.high + 1, (first, second)
-assert retries and retries[0].split()[0] in ("2006", "2013"), retries
-""",
     )
 
 
