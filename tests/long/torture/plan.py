@@ -84,6 +84,18 @@ LONGEST_JUMP = 300
 RETURNS = {"proper": 4, "keep": 2, "forged": 3, "replayed": 3, "late": 2, "below": 2}
 RAVEN_RETURNS = {"proper": 4, "keep": 2, "replayed": 4, "below": 3}
 
+# The most ids and rows of an operation; the most numbers of a lent range.
+_MOST = {
+    **{"next_id": 30, "iter_ids": 30, "next_ids": 30_000, "manager_next_ids": 300},
+    **{"next_numbers": 5_000, "rest_ids": 10_000, "bulk_create": 60},
+    **{"bulk_create_integer": 60, "bulk_create_plain": 60},
+}
+_LENT = {
+    "lend": (2_000, RETURNS),
+    "rest_range": (10_000, RETURNS),
+    "raven_range": (10_000, RAVEN_RETURNS),
+}
+
 ENDS = {"exit": 5, "_exit": 1, "abrupt": 1, "kill": 1}
 # Short ranges make the processes meet at the counter.
 PROFILES: tuple[dict[str, Any], ...] = (
@@ -233,10 +245,14 @@ class _Planner:
 
     def _step(self, kinds: Mapping[str, float], depth: int = 0) -> Step:
         kind = _pick(self._random, kinds)
-        make = getattr(self, f"_{kind}", None)
         if kind in ("transaction", "block"):
             return self._nested(kind, depth + 1)
-        arguments = make() if make is not None else {}
+        if kind in _MOST:
+            arguments = {"count": self._count(_MOST[kind])}
+        elif kind in _LENT:
+            arguments = self._loan(*_LENT[kind])
+        else:
+            arguments = getattr(self, f"_{kind}", dict)()
         if depth:
             arguments["catches"] = self._random.random() < 0.5
         return Step(kind, arguments)
@@ -258,48 +274,16 @@ class _Planner:
         """Choose a count: few as often as many."""
         return int(most ** self._random.random())
 
-    def _next_id(self) -> dict[str, Any]:
-        return {"count": self._count(30)}
-
-    _iter_ids = _next_id
-
-    def _next_ids(self) -> dict[str, Any]:
-        return {"count": self._count(30_000)}
-
-    def _manager_next_ids(self) -> dict[str, Any]:
-        return {"count": self._count(300)}
-
     def _assign_ids(self) -> dict[str, Any]:
         return {"count": self._count(50), "saves": self._random.random() < 0.5}
 
-    def _next_numbers(self) -> dict[str, Any]:
-        return {"count": self._count(5_000)}
-
-    def _bulk_create(self) -> dict[str, Any]:
-        return {"count": self._count(60)}
-
-    _bulk_create_integer = _bulk_create
-    _bulk_create_plain = _bulk_create
-
     def _explicit(self) -> dict[str, Any]:
         return {"jump": self._count(LONGEST_JUMP)}
-
-    def _lend(self) -> dict[str, Any]:
-        return self._loan(2_000, RETURNS)
-
-    def _rest_range(self) -> dict[str, Any]:
-        return self._loan(10_000, RETURNS)
-
-    def _raven_range(self) -> dict[str, Any]:
-        return self._loan(10_000, RAVEN_RETURNS)
 
     def _loan(self, most: int, ways: Mapping[str, float]) -> dict[str, Any]:
         size = self._count(most)
         used = self._random.randint(0, size)
         return {"size": size, "used": used, "then": _pick(self._random, ways)}
-
-    def _rest_ids(self) -> dict[str, Any]:
-        return {"count": self._count(10_000)}
 
     def _rest_raise(self) -> dict[str, Any]:
         return {"by": self._count(50_000)}

@@ -2,121 +2,97 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 from tests.conftest import PROJECT
 from tests.long.cluster.postgres.server import PostgreSQL
-from tests.support.patience import LONGEST
+from tests.support.projects import Project
 
 PAGE = (PROJECT / "docs/how-to/postgresql.md").read_text()
 DATABASE = "shop"
-SETTINGS = """
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": %(name)r,
-        "USER": %(user)r,
-        "HOST": %(host)r,
-        "PORT": %(port)r,
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {"target_session_attrs": "read-write", "connect_timeout": 180},
-    }
-}
-HILO = {"NODE_TAG": %(tag)r, "CAPACITY": 4, "MAX_CAPACITY": 8}
-SECRET_KEY = "tests only"
-USE_TZ = True
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-INSTALLED_APPS = ["django_hilo", "shop"]
-"""
 MANAGE = """
-import sys
-from django.core.management import execute_from_command_line
-execute_from_command_line(sys.argv)
+    import sys
+    from django.core.management import execute_from_command_line
+    execute_from_command_line(sys.argv)
 """
 MODELS = """
-from django.db import models
+    from django.db import models
 
-from django_hilo.fields import HiLoField
-from django_hilo.managers import HiLoManager
-
-
-class Order(models.Model):
-    id = HiLoField(primary_key=True)
-    name = models.CharField(max_length=50, default="")
-    objects = HiLoManager()
+    from django_hilo.fields import HiLoField
+    from django_hilo.managers import HiLoManager
 
 
-class OrderLine(models.Model):
-    id = HiLoField(primary_key=True)
-    order = models.ForeignKey(Order, models.PROTECT)
-    name = models.CharField(max_length=50, default="")
-    objects = HiLoManager()
+    class Order(models.Model):
+        id = HiLoField(primary_key=True)
+        name = models.CharField(max_length=50, default="")
+        objects = HiLoManager()
+
+
+    class OrderLine(models.Model):
+        id = HiLoField(primary_key=True)
+        order = models.ForeignKey(Order, models.PROTECT)
+        name = models.CharField(max_length=50, default="")
+        objects = HiLoManager()
 """
 
 
-class Shop:
+class Shop(Project):
     """A folder with manage.py, settings, and an app."""
 
-    def __init__(self, folder: Path, servers: Sequence[PostgreSQL], tag: str) -> None:
-        self.folder = folder
-        self.settings_module = "settings"
+    def __init__(
+        self,
+        folder: Path,
+        servers: Sequence[PostgreSQL],
+        tag: str,
+        **variables: str,
+    ) -> None:
+        folder.mkdir(parents=True)
         self._servers = servers
-        (folder / "shop").mkdir(parents=True)
-        (folder / "shop" / "__init__.py").touch()
-        (folder / "shop" / "models.py").write_text(MODELS)
-        (folder / "manage.py").write_text(MANAGE)
+        self._variables = variables
+        super().__init__(folder, DATABASE)
+        self.write("manage.py", MANAGE)
+        self.write("shop/models.py", MODELS)
+        entry: dict[str, Any] = {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": DATABASE,
+            "USER": PostgreSQL.user,
+            "HOST": ",".join("127.0.0.1" for _ in servers),
+            "PORT": ",".join(str(server.port) for server in servers),
+            "OPTIONS": {"target_session_attrs": "read-write", "connect_timeout": 180},
+        }
+        apps = ["django_hilo", "shop"]
+        self.set(DATABASES={"default": entry}, INSTALLED_APPS=apps)
         self.set_tag(tag)
 
     def set_tag(self, tag: str) -> None:
         """Change the node tag in the settings."""
-        values = {
-            "name": DATABASE,
-            "user": PostgreSQL.user,
-            "host": ",".join("127.0.0.1" for _ in self._servers),
-            "port": ",".join(str(server.port) for server in self._servers),
-            "tag": tag,
-        }
-        (self.folder / "settings.py").write_text(SETTINGS % values)
+        self.set(HILO={"NODE_TAG": tag, "CAPACITY": 4, "MAX_CAPACITY": 8})
 
     def migrate(self) -> None:
         """Make the tables."""
-        self.shell("python manage.py makemigrations shop --verbosity=0")
-        self.shell("python manage.py migrate --verbosity=0")
+        self.manage("makemigrations", "shop", "--verbosity=0")
+        self.manage("migrate", "--verbosity=0")
 
-    def run(self, code: str) -> list[str]:
+    def print(self, code: str) -> list[str]:
         """Run a piece of Python; return the lines that it printed."""
-        whole = f"import django; django.setup()\nfrom shop.models import *\n{code}"
-        return self._done([sys.executable, "-c", dedent(whole)]).splitlines()
+        return self.run(f"from shop.models import *\n{dedent(code)}").splitlines()
 
     def shell(self, script: str, **variables: str) -> str:
         """Run commands of a shell until one fails, which none should."""
-        return self._done(["bash", "-euo", "pipefail", "-c", script], **variables)
+        self._variables |= variables
+        return self._done(["bash", "-euo", "pipefail", "-c", script], 0)
 
-    def _done(self, command: Sequence[str], **variables: str) -> str:
+    @property
+    def environment(self) -> dict[str, str]:
+        given = super().environment
         programs = Path(sys.executable).parent, self._servers[0].bin
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env={
-                **os.environ,
-                **variables,
-                "PATH": ":".join([*map(str, programs), os.environ["PATH"]]),
-                "PYTHONPATH": f"{self.folder}:{PROJECT}",
-                "PYTHONDONTWRITEBYTECODE": "1",  # files change within a second
-                "DJANGO_SETTINGS_MODULE": self.settings_module,
-            },
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        path = ":".join([*map(str, programs), given["PATH"]])
+        return {**given, "PATH": path, **self._variables}
 
 
 def dsn(server: PostgreSQL, database: str = DATABASE) -> str:

@@ -50,16 +50,6 @@ class TestAProcessThatSurvives:
 
 
 class TestANewProcess:
-    def test_gives_what_lost_ranges_gave(self, servers, process):
-        old = process(servers.environment())
-        old.save(5)
-        servers.lag()
-        lost = old.save(50)
-        old.kill()
-        servers.fail_over()
-        new = process(servers.environment()).save(30)
-        assert len(numbers(new) & numbers(lost)) >= 20
-
     def test_meets_the_rows_that_survivors_save_out_of_lost_ranges(
         self, servers, process
     ):
@@ -90,18 +80,6 @@ class TestRaiseMax:
         new = process(servers.environment()).save(20)
         assert min(numbers(new)) == max(numbers(saved)) + 1
         assert numbers(new).isdisjoint(numbers(lost))
-
-    def test_sees_no_row_that_was_lost(self, servers, process):
-        old = process(servers.environment())
-        old.save(5)
-        servers.lag()
-        lost = old.save(50)
-        old.kill()
-        servers.fail_over()
-        said = django(servers.environment(), "hilo_raise_max", "orders")
-        assert "was raised" not in said
-        new = process(servers.environment()).save(30)
-        assert numbers(new) & numbers(lost)
 
 
 def test_under_load_ids_come_twice_where_nobody_follows_the_run_book(

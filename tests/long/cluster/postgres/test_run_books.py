@@ -41,11 +41,11 @@ class TestTwoSites:
         """Whether they knew of each other's counters before, or not."""
         shops, shared = shops
         a, b = pair.sites
-        first = shops["A"].run(SAVE % (together, "early", "early"))
+        first = shops["A"].print(SAVE % (together, "early", "early"))
         b.wait_for(lambda: len(names(shared, b)) == 2 * len(first), "up to date")
         shared.cut()
         given = {
-            tag: shop.run(SAVE % (20, f"of {tag}", f"of {tag}"))
+            tag: shop.print(SAVE % (20, f"of {tag}", f"of {tag}"))
             for tag, shop in shops.items()
         }
         assert len(set(given["A"]) & set(given["B"])) > 10
@@ -73,7 +73,7 @@ class TestTwoSites:
             query = "SELECT count(*) AS n FROM shop_orderline"
             assert shared(site, query) == [{"n": 40 + together}]
         for shop in shops.values():
-            shop.run(SAVE % (20, "late", "late"))
+            shop.print(SAVE % (20, "late", "late"))
         a.wait_for(lambda: names(shared, a) == names(shared, b), "like the other site")
         assert len(names(shared, a)) == len(merged) + 80
 
@@ -100,15 +100,15 @@ class TestFailover:
         print(shop.shell(script, **servers_named))
 
     @pytest.fixture
-    def manage(self, servers, tmp_path, monkeypatch):
+    def manage(self, servers, tmp_path):
         """A folder with a manage.py for the tables that the workers write."""
         folder = tmp_path / "project"
-        shop = Shop(folder, [servers.primary, servers.standby], "A")
-        for name, value in servers.environment().items():
-            if name.startswith("HILO_"):
-                monkeypatch.setenv(name, value)
-        shop.settings_module = "tests.long.cluster.settings"
-        return shop
+        variables = {
+            name: value
+            for name, value in servers.environment().items()
+            if name in ("HILO_CLUSTER", "DJANGO_SETTINGS_MODULE")
+        }
+        return Shop(folder, [servers.primary, servers.standby], "A", **variables)
 
     def test_without_synchronous_commit(self, servers, load, process, manage, capsys):
         first = load.start(WORKERS, servers.environment())
