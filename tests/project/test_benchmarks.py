@@ -1,17 +1,12 @@
-"""The parts of benchmarks/ that make no measurement: ratios, goals, tables, a proxy."""
+"""The parts of benchmarks/ that make no measurement: ratios, goals, results."""
 
 from __future__ import annotations
 
-import random
-import socket
-import threading
 from dataclasses import replace
 
 import pytest
 
-from benchmarks import markdown
 from benchmarks.goals import BUSY, GOALS, Goal
-from benchmarks.proxy import Proxy
 from benchmarks.results import Curve, Peers, Report, Result, Skipped, failures
 from benchmarks.rounds import Spread, interleaved, ratio, ratios
 
@@ -115,70 +110,3 @@ class TestReport:
     def test_json_keeps_everything(self, report, tmp_path):
         report.save(tmp_path / "results.json")
         assert Report.load(tmp_path / "results.json") == report
-
-    def test_tables(self, report):
-        text = markdown.rendered(report)
-        assert (
-            "| `next(ids)` of `ids = iter_ids(Order)` | `str(uuid.uuid4())` | memory "
-            "| **26x** | 20 to 30, 5 rounds | ≥ 25x | ≥ 15x | goal |" in text
-        )
-        assert "| **9x** | 8 to 10, 5 rounds | ≥ 15x | ≥ 8x | floor |" in text
-        assert "| **2 statements** | one figure | ≤ 1 statement |" in text
-        assert "| **neither** |" in text
-        assert text.index("| `fast` | 1.50 |") < text.index("| `slow` | 2,000 |")
-        assert "| size | 1 | 4 |" in text and "| SQLite (ids/s) | 2.50 | 9 |" in text
-        assert "- the moon: no rocket." in text
-        assert "| SQLite | 3.40 | synchronous = FULL | 3 | 900 |" in text
-
-    def test_prose_around_the_markers_stays(self, report, tmp_path):
-        page = tmp_path / "page.md"
-        page.write_text(f"before\n{markdown.START}\nold\n{markdown.END}\nafter\n")
-        for _ in range(2):
-            markdown.write(report, page)
-            text = page.read_text()
-            assert text.startswith(f"before\n{markdown.START}\n")
-            assert text.endswith(f"{markdown.END}\nafter\n")
-            assert "old" not in text and text.count("the moon") == 1
-
-
-@pytest.fixture
-def echo():
-    """A server that says what it hears, until it hears no more."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve():
-            client, _ = listening.accept()
-            with client:
-                while data := client.recv(65_536):
-                    client.sendall(data)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listening.getsockname()[1]
-        thread.join(10)
-
-
-@pytest.fixture
-def proxied(echo):
-    """A connection to it, 20 ms away."""
-    proxy = Proxy("127.0.0.1", echo, 0.02)
-    threading.Thread(target=proxy.serve, daemon=True).start()
-    with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as connection:
-        yield connection
-    proxy.close()
-
-
-class TestProxy:
-    def test_no_byte_is_lost_or_out_of_place(self, proxied):
-        sent = random.Random(1).randbytes(3_000_000)
-
-        def send():
-            for start in range(0, len(sent), 70_001):
-                proxied.sendall(sent[start : start + 70_001])
-            proxied.shutdown(socket.SHUT_WR)
-
-        threading.Thread(target=send, daemon=True).start()
-        got = bytearray()
-        while data := proxied.recv(65_536):
-            got += data
-        assert got == sent

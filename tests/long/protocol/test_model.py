@@ -82,18 +82,3 @@ def test_the_model_can_fail(title, tmp_path):
 @pytest.mark.parametrize("title", FAULTS)
 def test_symmetry_hides_no_fault(title, tmp_path):
     assert search(tmp_path, [*SMALL, *FAULTS[title], "SYMMETRY"], "-O0").errors == 1
-
-
-def test_symmetry_leaves_a_state_of_each_kind(tmp_path):
-    """Two processes can stand in two orders, so that half and no less is left."""
-    every = search(tmp_path, SMALL)
-    some = search(tmp_path, [*SMALL, "SYMMETRY"])
-    assert every.errors == some.errors == 0
-    assert every.states / 2 <= some.states < every.states
-
-
-def test_a_search_that_was_cut_short_is_not_complete():
-    from tests.long.protocol.spin import Search
-
-    report = "error: max search depth too small"
-    assert not Search(0, 1, 1, 0.1, [], report).is_complete

@@ -185,7 +185,6 @@ def torture(
     until: float,
 ) -> list[str]:
     """Let it all happen, and judge what it left."""
-    from tests.long.torture import sabotage
     from tests.long.torture.checker import check
     from tests.long.torture.course import check_course
     from tests.long.torture.evidence import collect
@@ -194,8 +193,6 @@ def torture(
 
     supervisor = Supervisor(folder, options.seed, database, server)
     course = supervisor.run(until, only=options.replay)
-    if options.sabotage:
-        sabotage.spoil(options.sabotage, folder)
     evidence, found = collect(folder), stored()
     verdict = check(evidence, found, servers=server is not None)
     check_course(

@@ -1,18 +1,14 @@
-"""Takes a protection away, or spoils what a run left, to prove that it is seen."""
+"""Takes a protection away, to prove that its absence is seen."""
 
 from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 VARIABLE = "HILO_TORTURE_SABOTAGE"
 # What is broken, by kind.
 KINDS = {
-    "journal": "a number is noted twice",
-    "row": "a committed row is gone",
-    "max": "Max is lower than it was",
     "fork": "a child keeps the ranges of its parent",
     "bond": "SQLite: a range survives the rollback of its transaction",
     "lock": "servers: nobody locks the row",
@@ -83,31 +79,3 @@ def leave_session() -> None:
         from django.db import connection
 
         connection.ensure_connection()
-
-
-def repeat_number(folder: Path) -> None:
-    """Let a process note a number that another one has noted."""
-    journals = sorted(folder.glob("[1-9]*.log")) + sorted(folder.glob("0[0-9]*.log"))
-    lines = [
-        line
-        for path in journals
-        for line in path.read_text().splitlines()
-        if " given orders/A " in line
-    ]
-    with journals[-1].open("a") as file:
-        file.write(f"{lines[0]}\n")
-
-
-def spoil(kind: str, folder: Path) -> None:
-    """Spoil journals or rows after the run."""
-    from django.db.models import F
-
-    from django_hilo.models import HiLoDocument
-    from tests.apps.records.models import Order
-
-    if kind == "journal":
-        repeat_number(folder)
-    elif kind == "row":
-        Order.objects.order_by("pk")[0].delete()
-    elif kind == "max":
-        HiLoDocument.objects.filter(pk="orders/A").update(max=F("max") - 1)
