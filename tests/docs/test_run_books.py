@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +13,8 @@ from django.db import connections
 
 from tests.conftest import PROJECT
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST
-from tests.support.projects import Project, project_in
+from tests.support.pages import Follower
+from tests.support.projects import project_in
 
 pytestmark = pytest.mark.servers
 
@@ -54,14 +52,9 @@ MODELS = """
         id = GaplessIdField(primary_key=True)
         objects = HiLoManager()
 """
-MANAGE = """
-    import sys
-    from django.core.management import execute_from_command_line
-    execute_from_command_line(sys.argv)
-"""
 
 
-class Shop(Project):
+class Shop(Follower):
     """The project that the page speaks of."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -73,9 +66,9 @@ class Shop(Project):
             f"[client]\nhost={given['HOST']}\nport={given['PORT'] or 3306}\n"
             f"user={given['USER']}\npassword={given['PASSWORD']}\nprotocol=tcp\n"
         )
-        self.write("manage.py", MANAGE)
         self.write("shop/models.py", MODELS)
-        self.set(INSTALLED_APPS=["django_hilo", "shop"])
+        self.write("urls.py", "urlpatterns = []")
+        self.set(INSTALLED_APPS=["django_hilo", "shop"], MIDDLEWARE=[])
         self.manage("makemigrations", "shop")
         self.manage("migrate")
 
@@ -93,22 +86,10 @@ class Shop(Project):
                 elif not line.startswith("# "):
                     assert line.rstrip() in printed, "\n".join(printed)
 
-    def shell(self, command: str) -> str:
-        done = subprocess.run(
-            ["bash", "-euc", command],
-            cwd=self.folder,
-            env=self.shell_environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
     @property
-    def shell_environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The variables of the tools: where the database is."""
         given = connections["default"].settings_dict
-        binaries = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         server = {
             "PGHOST": given["HOST"],
             "PGPORT": given["PORT"],
@@ -117,8 +98,7 @@ class Shop(Project):
             "PGDATABASE": self.database,
         }
         return {
-            **self.environment,
-            "PATH": binaries,
+            **super().environment,
             "HOME": str(self.folder),
             "DATABASE": self.database,
             **(server if CHOSEN == "postgres" else {}),

@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
@@ -26,7 +26,6 @@ from django_hilo.models import HiLoDocument
 from example_project.shop.counters import counters
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
 from tests.support.databases import CHOSEN
-from tests.support.forks import Forks
 from tests.support.patience import LONGEST, PATIENCE
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -114,6 +113,8 @@ ENVIRONMENT = {
 
 
 PRELUDE = """
+import django
+django.setup()
 from django.contrib.auth.models import User
 from django.test import Client
 client = Client(headers={"host": "127.0.0.1"})
@@ -123,10 +124,9 @@ client = Client(headers={"host": "127.0.0.1"})
 class Example:
     """The commands of one example project with a database of its own."""
 
-    def __init__(self, folder: Path, forks: Forks) -> None:
+    def __init__(self, folder: Path) -> None:
         self.database = folder / "example.sqlite3"
         self.printed = ""
-        self._forks = forks
         self.environment = {
             **ENVIRONMENT,
             "EXAMPLE_DATABASE_URL": f"sqlite:///{self.database}",
@@ -139,7 +139,7 @@ class Example:
 
     def copy(self, folder: Path) -> Example:
         """Return an example of the same content, while no process uses this one."""
-        copied = Example(folder, self._forks)
+        copied = Example(folder)
         copied.printed = self.printed
         self.sql("PRAGMA wal_checkpoint(TRUNCATE)")
         wal = self.database.with_name(f"{self.database.name}-wal")
@@ -164,11 +164,10 @@ class Example:
         return done
 
     def python(self, code: str) -> str:
-        """Run code in a fork; what was changed in ``environment`` it does not see."""
-        return self._forks.run(PRELUDE + code, self.database)
+        """Run code in a process of its own, and return what it printed."""
+        return self.python_anew(PRELUDE + code)
 
     def python_anew(self, code: str) -> str:
-        """Run code in a process that has nothing of another one."""
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
             cwd=PROJECT,
@@ -197,17 +196,10 @@ class Example:
 
 
 @pytest.fixture(scope="session")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    forks = Forks(tmp_path_factory.mktemp("forks"), PROJECT, ENVIRONMENT)
-    yield forks
-    forks.close()
-
-
-@pytest.fixture(scope="session")
 def new_example(
-    tmp_path_factory: pytest.TempPathFactory, forks: Forks
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[], Example]:
-    return lambda: Example(tmp_path_factory.mktemp("example"), forks)
+    return lambda: Example(tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture(scope="session")
@@ -247,8 +239,8 @@ def filled_once(new_example: Callable[[], Example], files: Path) -> Example:
 
 
 @pytest.fixture
-def example(tmp_path: Path, forks: Forks) -> Example:
-    return Example(tmp_path, forks)
+def example(tmp_path: Path) -> Example:
+    return Example(tmp_path)
 
 
 @pytest.fixture

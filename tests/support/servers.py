@@ -36,19 +36,28 @@ def ending_with_us(*command: str | Path) -> list[str | Path]:
 
 
 @contextmanager
-def gunicorn(application: str, environment: Mapping[str, str]) -> Iterator[int]:
-    """Serve until the block ends; give the port of one process with 4 threads."""
+def gunicorn(
+    application: str,
+    environment: Mapping[str, str],
+    *options: str,
+    log: Path = Path(os.devnull),
+) -> Iterator[int]:
+    """Serve until the block ends; give the port.
+
+    Of one process with 4 threads, unless the options say otherwise.
+    """
     port = free_port()
-    server = subprocess.Popen(
-        ending_with_us(
-            *(sys.executable, "-m", "gunicorn", application),
-            *(f"--bind=127.0.0.1:{port}", "--threads=4"),
-        ),
-        cwd=PROJECT,
-        env={**environment, **PATIENT_GUNICORN},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            ending_with_us(
+                *(sys.executable, "-m", "gunicorn", application),
+                *(f"--bind=127.0.0.1:{port}", *(options or ["--threads=4"])),
+            ),
+            cwd=PROJECT,
+            env={**environment, **PATIENT_GUNICORN},
+            stdout=output,
+            stderr=output,
+        )
     try:
         wait_until(lambda: answers(server, port))
         yield port

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from django.db import connection, models, transaction
 
-from tests.conftest import PREAMBLE, PROJECT, child_environment
-from tests.support.patience import PATIENCE
+from tests.conftest import PREAMBLE, child_environment
+from tests.support.programs import Program, programs
 
 CODE = """
 import json, sys
@@ -53,19 +51,12 @@ for line in sys.stdin:
 """
 
 
-class Writer:
+class Writer(Program):
     """A process that does what it is told, and keeps its memory in between."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PREAMBLE + CODE],
-            cwd=PROJECT,
-            env=child_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._read() == "ready"
+        super().__init__([sys.executable, "-c", PREAMBLE + CODE], child_environment())
+        assert self.read() == "ready"
 
     def save(self, name: str, count: int) -> list[Any]:
         """Save new objects of a model; return the ids of the rows that went in."""
@@ -84,40 +75,12 @@ class Writer:
 
     def tell(self, *command: Any) -> Any:
         """Let the process do something, and return what it answered."""
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self._read())
-
-    def stop(self) -> None:
-        """Let it end as processes do: it returns what it can."""
-        self.process.stdin.close()
-        self.process.stdout.close()
-        assert self.process.wait(PATIENCE) == 0
-
-    def _read(self) -> str:
-        line = self.process.stdout.readline()
-        assert line, f"The writer ended with {self.process.wait(PATIENCE)}."
-        return line.strip()
+        return json.loads(self.ask(json.dumps(command)))
 
 
-@contextmanager
-def writers() -> Iterator[Any]:
+def writers() -> AbstractContextManager[Any]:
     """Start writers by calling it; all end with the block."""
-    started: list[Writer] = []
-
-    def start() -> Writer:
-        started.append(Writer())
-        return started[-1]
-
-    try:
-        yield start
-    finally:
-        for writer in started:
-            if writer.process.poll() is None:
-                writer.process.kill()
-                writer.process.wait()
-            for stream in (writer.process.stdin, writer.process.stdout):
-                stream.close()
+    return programs(Writer)
 
 
 class Backup:

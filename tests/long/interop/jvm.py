@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tests.long.interop.mixing import HERE, Peer
-from tests.long.interop.peers import require
+from tests.support.programs import require
 
 JARS = Path("/usr/share/java")
 CLASS_PATH = [

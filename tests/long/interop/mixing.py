@@ -26,9 +26,9 @@ from django.db import connection, transaction
 
 from django_hilo.generator import next_numbers
 from tests.conftest import PROJECT, child_environment
-from tests.long.interop.peers import Program
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
+from tests.support.programs import Program
 
 HERE = Path(__file__).parent
 only_on_postgres = pytest.mark.skipif(
@@ -73,13 +73,12 @@ class Peer(Program):
         self, side: str, command: Sequence[str], folder: Path, **variables: str
     ) -> None:
         errors = folder / f"{side}.errors"
-        super().__init__(command, {**environment(), **variables}, errors)
+        super().__init__(command, {**environment(), **variables}, errors, HERE)
         self.side = side
         self.file = folder / f"{self.process.pid}.numbers"
 
     def do(self, *words: object) -> str:
-        self.send(" ".join(map(str, words)))
-        return self.receive()
+        return self.ask(" ".join(map(str, words)))
 
     def receive(self) -> str:
         answer = super().receive()

@@ -19,7 +19,7 @@ from tests.long.interop.mixing import (
     only_on_postgres,
     schema,
 )
-from tests.long.interop.peers import require
+from tests.support.programs import require
 
 pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-import signal
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -26,11 +22,10 @@ from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
 from tests.conftest import PROJECT, child_environment
-from tests.long.interop.peers import Program, require
 from tests.support.databases import CHOSEN
-from tests.support.patience import PATIENCE, wait_until
-from tests.support.ports import free_port
-from tests.support.servers import PATIENT_GUNICORN
+from tests.support.patience import PATIENCE
+from tests.support.programs import Program, require
+from tests.support.servers import gunicorn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,65 +44,39 @@ def environment() -> dict[str, str]:
     }
 
 
-class Site:
+class Site(NamedTuple):
     """gunicorn with three workers, on a port of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.host = f"127.0.0.1:{free_port()}"
-        self.url_for_users = f"http://{self.host}/raven"
-        self.url = f"{self.url_for_users}/{TOKEN}"
-        self.log, self.access_log = folder / "error.log", folder / "access.log"
-        with self.log.open("w") as output:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "gunicorn", "tests.long.interop.wsgi"),
-                    *("--workers=3", f"--bind={self.host}"),
-                    *("--worker-tmp-dir", str(folder)),
-                    *("--access-logfile", str(self.access_log)),
-                    *("--access-logformat", ACCESS_LOG_FORMAT),
-                ],
-                cwd=PROJECT,
-                env={**environment(), **PATIENT_GUNICORN},
-                stdout=output,
-                stderr=output,
-            )
+    url_for_users: str
+    log: Path
+    access_log: Path
 
-    def wait(self) -> None:
-        wait_until(self._answers, self.log.read_text)
-
-    def _answers(self) -> bool:
-        try:
-            urllib.request.urlopen(f"http://{self.host}/raven/", timeout=PATIENCE)
-        except urllib.error.HTTPError:
-            return True  # 404
-        except OSError:
-            assert self.process.poll() is None, self.log.read_text()
-        return False
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(2 * PATIENCE)
+    @property
+    def url(self) -> str:
+        return f"{self.url_for_users}/{TOKEN}"
 
 
 @pytest.fixture(scope="module")
 def site(django_db_setup, tmp_path_factory) -> Iterator[Site]:
     """One server for all tests: it remembers nothing between requests."""
-    site = Site(tmp_path_factory.mktemp("site"))
-    try:
-        site.wait()
-        yield site
-    finally:
-        site.stop()
+    folder = tmp_path_factory.mktemp("site")
+    log, access_log = folder / "error.log", folder / "access.log"
+    options = (
+        *("--workers=3", f"--worker-tmp-dir={folder}"),
+        *(f"--access-logfile={access_log}", f"--access-logformat={ACCESS_LOG_FORMAT}"),
+    )
+    with gunicorn("tests.long.interop.wsgi", environment(), *options, log=log) as port:
+        yield Site(f"http://127.0.0.1:{port}/raven", log, access_log)
 
 
 class Client(Program):
     """A client in a process of its own, which reads and writes JSON."""
 
     def __init__(self, command: list[str], errors: Path) -> None:
-        super().__init__(command, environment(), errors)
+        super().__init__(command, environment(), errors, HERE)
         self.has_store = False
 
-    def ask(self, task: str, **parameters: Any) -> None:
+    def ask(self, task: str, **parameters: Any) -> None:  # type: ignore[override]
         self.send(json.dumps({"task": task, **parameters}))
 
     def answer(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
@@ -16,10 +15,11 @@ from django.db import OperationalError
 
 from django_hilo.identifiers import parse
 from tests.apps.numbers.models import Item
-from tests.conftest import PREAMBLE, PROJECT, child_environment
+from tests.conftest import PREAMBLE, child_environment
 from tests.management.test_raise_max import CASES, Case
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
+from tests.support.programs import Program, programs
 from tests.support.writers import Writer, writers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 print("ready", flush=True)
 runs = 0
-while not sys.stdin.readline().startswith("stop"):
+while sys.stdin.readline():
     out = StringIO()
     try:
         call_command("hilo_raise_max", sys.argv[1], stdout=out)
@@ -51,34 +51,12 @@ while not sys.stdin.readline().startswith("stop"):
 @contextmanager
 def raising(collection: str) -> Iterator[Callable[[], str]]:
     """A process that runs the command each time it is asked, and tells what it said."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PREAMBLE + RAISING, collection],
-        cwd=PROJECT,
-        env=child_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def run() -> str:
-        process.stdin.write("run\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        assert line, f"The command ended with {process.wait(PATIENCE)}."
-        return line
-
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield run
-        process.stdin.write("stop\n")
-        process.stdin.close()
-        assert process.wait(PATIENCE) == 0
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-        process.stdin.close()
+    command = [sys.executable, "-c", PREAMBLE + RAISING, collection]
+    with programs(Program) as start:
+        program = start(command, child_environment())
+        assert program.read() == "ready"
+        yield lambda: program.ask("run")
+        program.stop()
 
 
 class Saved(NamedTuple):

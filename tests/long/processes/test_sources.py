@@ -6,7 +6,6 @@ The partners work by SQL as their systems do, in blocks of 10.
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ import pytest
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import needs_server
-from tests.support.patience import PATIENCE
 
 pytestmark = [needs_server, pytest.mark.django_db(transaction=True)]
 make = foreign.make
@@ -205,48 +203,3 @@ def assert_overlap(found: list[Any], processes: int) -> None:
     owners = [worker for _, worker in by_number]
     changes = sum(a != b for a, b in pairwise(owners))
     assert changes > 2 * processes
-
-
-LONG = """
-import json, multiprocessing
-from django.db import connection
-from django_hilo.sources import database
-
-source = database.Sequence("orders_seq")
-
-def work(barrier, results):
-    found = []
-    for _ in range(5):
-        barrier.wait()
-        reserved = source.reserve("default", 20_000)
-        found.append([(each.range.low, each.range.high) for each in reserved])
-    results.put(found)
-    connection.close()
-
-context = multiprocessing.get_context("fork")
-barrier, results = context.Barrier(3), context.Queue()
-workers = [context.Process(target=work, args=(barrier, results)) for _ in range(3)]
-for worker in workers:
-    worker.start()
-print(json.dumps([results.get() for _ in workers]))
-for worker in workers:
-    worker.join()
-"""
-
-
-def test_long_ranges_of_a_sequence_come_in_runs(make, python):
-    """Others draw between the values of one statement."""
-    make("CREATE SEQUENCE orders_seq")
-    reserved: list[Any] = []
-    give_up_at = time.monotonic() + PATIENCE
-    while not any(len(runs) > 1 for runs in reserved):
-        assert time.monotonic() < give_up_at, "they do not overlap"
-        reserved += [each for found in json.loads(python(LONG)) for each in found]
-    numbers = [
-        number
-        for runs in reserved
-        for low, high in runs
-        for number in range(low, high + 1)
-    ]
-    assert len(numbers) == len(set(numbers)) == len(reserved) * 20_000
-    assert max(numbers) == len(numbers), "nothing is left out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,11 +14,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.long.torture import roles, sabotage, seats
+from tests.long.torture import sabotage, seats
 from tests.long.torture.faults import Faults, site_pids
 from tests.long.torture.plan import faults_of
 from tests.support.own_servers import OwnServer
 from tests.support.patience import LONGEST, PATIENCE
+from tests.support.programs import Program
 from tests.support.servers import gunicorn
 
 PROCESSES = 6
@@ -77,15 +79,14 @@ class Supervisor:
         started = time.monotonic()
         if only is not None:
             self._seats = iter([only])
-        self._nursery = roles.start(
-            "tests.long.torture.nursery",
-            str(self._folder),
-            self._seed,
-            database=self._database,
+        module = "tests.long.torture.nursery"
+        self._nursery = Program(
+            [sys.executable, "-m", module, str(self._folder), self._seed],
+            self._environment(),
         )
         try:
             with self._site():
-                roles.answer(self._nursery)
+                self._nursery.read()
                 if only is None:
                     self._torture(max(until, time.monotonic() + SHORTEST))
                     (self._folder / "stop").touch()
@@ -97,19 +98,20 @@ class Supervisor:
             self._look_for_sessions()
         finally:
             self._faults.undo_due(all=True)
-            roles.end(self._nursery)
+            self._nursery.stop()
         self.course.faults = self._faults.done
         self.course.seconds = time.monotonic() - started
         self._read_errors()
         return self.course
 
+    def _environment(self) -> dict[str, str]:
+        names = json.dumps({"default": self._database})
+        return {**os.environ, "HILO_TEST_NAMES": names}
+
     @contextmanager
     def _site(self) -> Iterator[None]:
-        environment = {
-            **os.environ,
-            "HILO_TEST_NAMES": json.dumps({"default": self._database}),
-        }
-        with gunicorn("tests.long.torture.wsgi:application", environment) as port:
+        application = "tests.long.torture.wsgi:application"
+        with gunicorn(application, self._environment()) as port:
             (self._folder / "port").write_text(str(port))
             yield
 
@@ -140,13 +142,13 @@ class Supervisor:
         self._start({"seat": next(self._guests), **task})
 
     def _start(self, task: dict[str, Any]) -> int:
-        pid = int(roles.ask(self._nursery, f"start {json.dumps(task)}")[0])
+        pid = int(self._nursery.ask(f"start {json.dumps(task)}"))
         self._running[pid] = task["seat"]
         return pid
 
     def _look(self) -> int:
         """Note who has ended, and return how many run, orphans among them."""
-        told = json.loads(" ".join(roles.ask(self._nursery, "look")))
+        told = json.loads(self._nursery.ask("look"))
         self._running = {int(pid): seat for pid, seat in told["running"].items()}
         self._workers = {
             pid: seat for pid, seat in self._workers.items() if pid in self._running

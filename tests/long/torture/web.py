@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.long.torture.counters import ORDERS
 from tests.long.torture.errors import OF_THE_WEB, Busy
-from tests.long.torture.loans import FORGED
+from tests.long.torture.loans import must_be_refused, settle
 from tests.long.torture.notes import note, spans_of
 from tests.long.torture.settings import FOLDER, PASSWORD, TOKEN, USER
 from tests.support.patience import PATIENCE
@@ -35,18 +35,11 @@ def rest_range(size: int, used: int, then: str) -> None:
     last = low - 1 + used
     if used:
         note("got", ORDERS, f"{low}-{last}")
-    if then == "proper":
-        _return(high, last, ticket)
-    elif then == "forged":
-        _must_be_refused(high, last, FORGED)
-    elif then == "below":
-        _must_be_refused(high, max(low - 2, 0), ticket, unless=low < 2)
-    elif then == "replayed":
-        _return(high, last, ticket)
-        _must_be_refused(high, last, ticket)
-    elif then == "late":
+    if then == "late":
         rest_range(1, 1, "keep")
-        _must_be_refused(high, last, ticket)
+        must_be_refused(_return, high, last, ticket)
+    else:
+        settle(_return, then, low, high, last, ticket)
 
 
 def rest_gapless() -> None:
@@ -84,15 +77,8 @@ def raven_range(size: int, used: int, then: str) -> None:
 
 def _return(high: int, last: int, ticket: str) -> bool:
     sent = {"high": high, "last": last, "ticket": ticket}
-    answer = _rest("POST", "collections/orders/ranges/return/", sent, _OK, _CONFLICT)
+    answer = _rest("POST", "collections/orders/ranges/return/", sent, _OK, 400, 409)
     return bool(answer.get("returned"))
-
-
-def _must_be_refused(
-    high: int, last: int, ticket: str, *, unless: bool = False
-) -> None:
-    if _return(high, last, ticket) and not unless:
-        note("failed", f"A return of {last} to {high} was taken that must not be.")
 
 
 def _rest(method: str, path: str, sent: Any, *expected: int) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from tests.long.cluster.galera.load import (
     environment_on,
 )
 from tests.long.cluster.galera.node import Node
-from tests.long.interop.peers import require
 from tests.support.patience import LONGEST, PATIENCE
+from tests.support.programs import require
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.long.cluster.load import Load
 from tests.long.cluster.postgres.pair import Pair
-from tests.long.cluster.postgres.process import Process, processes
+from tests.long.cluster.postgres.process import Process
 from tests.long.cluster.postgres.programs import (
     PACKAGE,
     packaged_programs,
@@ -21,7 +21,7 @@ from tests.long.cluster.postgres.replicated import (
     replicated_in,
 )
 from tests.long.cluster.postgres.server import PostgreSQL
-from tests.long.interop.peers import require
+from tests.support.programs import programs, require
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +68,7 @@ def load(tmp_path) -> Iterator[Load]:
 @pytest.fixture
 def process() -> Iterator[Callable[[dict[str, str]], Process]]:
     """Start processes that run on until the test is over."""
-    with processes() as start:
+    with programs(Process) as start:
         yield start
 
 

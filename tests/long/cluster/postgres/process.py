@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tests.conftest import PROJECT
-from tests.support.patience import LONGEST, PATIENCE
+from tests.support.patience import LONGEST
+from tests.support.programs import Program
 
 CODE = """
 import json, sys, time
@@ -58,19 +56,12 @@ for line in sys.stdin:
 """
 
 
-class Process:
+class Process(Program):
     """Stays until it is stopped or killed."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", CODE],
-            cwd=PROJECT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._read() == "ready"
+        super().__init__([sys.executable, "-c", CODE], environment)
+        assert self.read() == "ready"
 
     def save(self, count: int, label: str = "records.Order") -> list[Any]:
         """Save new objects; return their ids."""
@@ -99,40 +90,11 @@ class Process:
         """
         return self._tell("take", count, label, brief=brief)
 
-    def kill(self) -> None:
-        """End the process before it can return anything."""
-        self._process.kill()
-        self._process.communicate()
-
     def _tell(self, *command: Any, brief: bool = False) -> list[tuple[Any, str]]:
-        assert self._process.stdin is not None
-        print(json.dumps([brief, *command]), file=self._process.stdin, flush=True)
-        return [(what, fate) for what, fate in json.loads(self._read())]
-
-    def _read(self) -> str:
-        assert self._process.stdout is not None
-        watchdog = threading.Timer(2 * PATIENCE, self._process.kill)
-        watchdog.start()
-        line = self._process.stdout.readline()
-        watchdog.cancel()
-        assert line, f"The process ended with {self._process.wait(PATIENCE)}."
-        return line.strip()
-
-
-@contextmanager
-def processes() -> Iterator[Any]:
-    """Start processes by calling it with their environment; all end with the block."""
-    started: list[Process] = []
-
-    def start(environment: dict[str, str]) -> Process:
-        started.append(Process(environment))
-        return started[-1]
-
-    try:
-        yield start
-    finally:
-        for process in started:
-            process.kill()
+        return [
+            (what, fate)
+            for what, fate in json.loads(self.ask(json.dumps([brief, *command])))
+        ]
 
 
 def django(environment: dict[str, str], *arguments: str, expect: int = 0) -> str:
