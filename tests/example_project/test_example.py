@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -132,11 +133,6 @@ class Example:
             "EXAMPLE_DATABASE_URL": f"sqlite:///{self.database}",
         }
 
-    def filled_by(self, *arguments: object) -> Example:
-        """Run a command and keep what it printed, also for the copies."""
-        self.printed = self.run(*arguments).stdout
-        return self
-
     def copy(self, folder: Path) -> Example:
         """Return an example of the same content, while no process uses this one."""
         copied = Example(folder)
@@ -195,82 +191,48 @@ class Example:
         }
 
 
-@pytest.fixture(scope="session")
-def new_example(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[], Example]:
-    return lambda: Example(tmp_path_factory.mktemp("example"))
+# What tests start from: after what, and by which command; FILES are the files here.
+MADE: dict[str, tuple[str | None, tuple[object, ...]]] = {
+    "migrated": (None, ("migrate", "-v0")),
+    "imported": ("migrated", ("import_northwind", FILES)),
+    "northwind": ("migrated", ("import_northwind", NORTHWIND)),
+    "made_up": (None, ("demo",)),
+    "filled": (None, ("demo", FILES)),
+}
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_files(tmp_path_factory.mktemp("csv"))
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Example]:
+    files = write_files(tmp_path_factory.mktemp("csv"))
+
+    @cache
+    def make(name: str) -> Example:
+        before, arguments = MADE[name]
+        folder = tmp_path_factory.mktemp(name)
+        example = make(before).copy(folder) if before else Example(folder)
+        said = example.run(*(files if each is FILES else each for each in arguments))
+        example.printed = said.stdout
+        return example
+
+    return make
 
 
-@pytest.fixture(scope="session")
-def migrated_once(new_example: Callable[[], Example]) -> Example:
-    return new_example().filled_by("migrate", "-v0")
+def copied(name: str) -> object:
+    """Return a fixture that copies what was made once."""
+
+    @pytest.fixture(name=name)
+    def fixture(made: Callable[[str], Example], tmp_path: Path) -> Example:
+        return made(name).copy(tmp_path)
+
+    return fixture
 
 
-@pytest.fixture(scope="session")
-def imported_once(
-    new_example: Callable[[], Example], migrated_once: Example, files: Path
-) -> Example:
-    example = migrated_once.copy(new_example().database.parent)
-    return example.filled_by("import_northwind", files)
-
-
-@pytest.fixture(scope="session")
-def northwind_once(
-    new_example: Callable[[], Example], migrated_once: Example
-) -> Example:
-    example = migrated_once.copy(new_example().database.parent)
-    return example.filled_by("import_northwind", NORTHWIND)
-
-
-@pytest.fixture(scope="session")
-def made_up_once(new_example: Callable[[], Example]) -> Example:
-    return new_example().filled_by("demo")
-
-
-@pytest.fixture(scope="session")
-def filled_once(new_example: Callable[[], Example], files: Path) -> Example:
-    return new_example().filled_by("demo", files)
+migrated, imported, northwind, made_up, filled = map(copied, MADE)
 
 
 @pytest.fixture
 def example(tmp_path: Path) -> Example:
     return Example(tmp_path)
-
-
-@pytest.fixture
-def migrated(migrated_once: Example, tmp_path: Path) -> Example:
-    """After ``migrate``."""
-    return migrated_once.copy(tmp_path)
-
-
-@pytest.fixture
-def imported(imported_once: Example, tmp_path: Path) -> Example:
-    """After ``migrate`` and ``import_northwind`` of the files here."""
-    return imported_once.copy(tmp_path)
-
-
-@pytest.fixture
-def northwind(northwind_once: Example, tmp_path: Path) -> Example:
-    """After ``migrate`` and ``import_northwind`` of Northwind's own files."""
-    return northwind_once.copy(tmp_path)
-
-
-@pytest.fixture
-def made_up(made_up_once: Example, tmp_path: Path) -> Example:
-    """After ``demo`` on nothing."""
-    return made_up_once.copy(tmp_path)
-
-
-@pytest.fixture
-def filled(filled_once: Example, tmp_path: Path) -> Example:
-    """After ``demo`` of the files here, on nothing."""
-    return filled_once.copy(tmp_path)
 
 
 @pytest.fixture

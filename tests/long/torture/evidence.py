@@ -204,7 +204,49 @@ class _Reader:
         self._floor: Floor | None = None
 
     def read(self, entry: Entry) -> None:
-        getattr(self, f"on_{entry.word}")(entry.at, *entry.rest.split(" "))
+        evidence, process = self._evidence, self._process
+        first, *rest = entry.rest.split(" ")
+        match entry.word:
+            case "retry":
+                self._retries += 1
+                evidence.retries += 1
+            case "given" | "got":
+                for span in rest:
+                    low, high = map(int, span.split("-"))
+                    from_site = entry.word == "got"
+                    self._give(entry.at, first, low, high, from_site=from_site)
+            case "counting":
+                evidence.counting[first] += 1
+            case "counted":
+                evidence.counted[first].append(int(rest[0]))
+            case "making":
+                # In a transaction those that failed before, and were caught, are gone.
+                self._made = rest
+            case "floored":
+                assert self._floor is not None, f"{first} was not announced."
+                self._floor.is_written = True
+            case "choosing":
+                evidence.choosing.add(int(first))
+            case "collided":
+                self._made = []
+                evidence.collided.append((first, rest, process))
+            case "did":
+                evidence.done[entry.rest] += 1
+            case "ended":
+                process.end = first
+            case "alone":
+                evidence.alone.append(float(first))
+            case "unstored":
+                process.unstored += [int(first)] if first else []
+            case "warned":
+                evidence.warnings[entry.rest[:70]] += 1
+            case "failed":
+                said = entry.rest.removesuffix("\\n").rpartition("\\n")[2]
+                evidence.failures.append(f"Seat {process.seat}: {said}")
+            case "web" | "forked" | "forking":
+                pass
+            case _:
+                getattr(self, f"on_{entry.word}")(entry.at, first, *rest)
         self._asked_at = entry.at
         self._process.first = self._process.first or entry.at
         self._process.last = max(self._process.last, entry.at)
@@ -227,8 +269,6 @@ class _Reader:
         self._reserving_at = None
         self._retries = 0
 
-    # Ranges
-
     def on_reserving(self, at: int, *_: str) -> None:
         self._lose()
         self._reserving_at = at
@@ -249,10 +289,6 @@ class _Reader:
             self._note_return(at, is_certain=False)
         self._reserving_at = self._returning = None
         self._retries = 0
-
-    def on_retry(self, at: int, *text: str) -> None:
-        self._retries += 1
-        self._evidence.retries += 1
 
     def on_returning(self, at: int, counter: str, high: str, last: str) -> None:
         self._lose()
@@ -277,18 +313,6 @@ class _Reader:
         )
         self._returning = None
 
-    # Numbers
-
-    def on_given(self, at: int, counter: str, *spans: str) -> None:
-        for span in spans:
-            low, high = span.split("-")
-            self._give(at, counter, int(low), int(high))
-
-    def on_got(self, at: int, counter: str, *spans: str) -> None:
-        for span in spans:
-            low, high = span.split("-")
-            self._give(at, counter, int(low), int(high), from_site=True)
-
     def _give(
         self, at: int, counter: str, low: int, high: int, *, from_site: bool = False
     ) -> None:
@@ -297,18 +321,6 @@ class _Reader:
             is_from_site=from_site,
         )
         self._evidence.given.append(given)
-
-    def on_counting(self, at: int, collection: str) -> None:
-        self._evidence.counting[collection] += 1
-
-    def on_counted(self, at: int, collection: str, number: str) -> None:
-        self._evidence.counted[collection].append(int(number))
-
-    # Rows
-
-    def on_making(self, at: int, model: str, *names: str) -> None:
-        # In a transaction those that failed before, and were caught, are gone.
-        self._made = list(names)
 
     def on_born(self, at: int, model: str, id: str, name: str) -> None:
         counter = counter_of(model)
@@ -328,24 +340,11 @@ class _Reader:
         if counter == PLAIN:
             self._evidence.floors.append(self._floor)
 
-    def on_floored(self, at: int, counter: str) -> None:
-        assert self._floor is not None, f"{counter} was written, and not announced."
-        self._floor.is_written = True
-
-    def on_choosing(self, at: int, number: str) -> None:
-        self._evidence.choosing.add(int(number))
-
     def on_chosen(self, at: int, id: str, name: str) -> None:
         self._row("Plain", id, name)
         assert self._block is not None
         chosen = Chosen(number_of(id), self._block, self._process)
         self._evidence.chosen.append(chosen)
-
-    def on_collided(self, at: int, kind: str, *ids: str) -> None:
-        self._made = []
-        self._evidence.collided.append((kind, list(ids), self._process))
-
-    # Blocks
 
     def on_open(self, at: int, *_: str) -> None:
         block = Block(self._block)
@@ -364,37 +363,10 @@ class _Reader:
                 self._evidence.may_exist.update(self._made)
             self._made = []
 
-    # The rest
-
     def on_step(self, at: int, *kind: str) -> None:
         self._lose()
         self._evidence.tried[" ".join(kind)] += 1
 
-    def on_did(self, at: int, *kind: str) -> None:
-        self._evidence.done[" ".join(kind)] += 1
-
-    def on_web(self, at: int, *_: str) -> None:
-        pass
-
-    on_forked = on_forking = on_web
-
-    def on_ended(self, at: int, how: str) -> None:
-        self._process.end = how
-
-    def on_alone(self, at: int, seconds: str) -> None:
-        self._evidence.alone.append(float(seconds))
-
     def on_error(self, at: int, kind: str, *text: str) -> None:
         self._lose()
         self._evidence.errors[f"{kind}: {' '.join(text)}"[:70]] += 1
-
-    def on_unstored(self, at: int, number: str) -> None:
-        if number:
-            self._process.unstored.append(int(number))
-
-    def on_warned(self, at: int, *text: str) -> None:
-        self._evidence.warnings[" ".join(text)[:70]] += 1
-
-    def on_failed(self, at: int, *text: str) -> None:
-        last_line = " ".join(text).removesuffix("\\n").rpartition("\\n")[2]
-        self._evidence.failures.append(f"Seat {self._process.seat}: {last_line}")
