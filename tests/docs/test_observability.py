@@ -40,23 +40,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = (PROJECT / "docs/how-to/observability.md").read_text()
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
 PACKAGE = PROJECT / "django_hilo"
-FETCHED_AHEAD = """
-import threading
-from django.conf import settings
-settings.HILO = {**settings.HILO, "PREFETCH_AT": 0.5}
-from django_hilo.generator import next_id
-from django_hilo.signals import range_reserved
-names, second = [], threading.Event()
-def note(**facts):
-    names.append(threading.current_thread().name)
-    if len(names) == 2:
-        second.set()
-range_reserved.connect(note)
-for _ in range(20):
-    next_id(Order)
-assert second.wait(60)
-print(names)
-"""
 OF_ORDERS = {"database": "default", "collection": "orders", "node_tag": "A"}
 
 
@@ -221,11 +204,6 @@ class TestSignals:
             "node_tag": "A",
             "last": 1,
         }
-
-    @pytest.mark.skipif(CHOSEN == "sqlite", reason="fetches nothing ahead")
-    def test_or_in_one_that_fetched_ahead(self, python):
-        # In a process of its own: the thread stays.
-        assert python(FETCHED_AHEAD) == "['MainThread', 'hilo']"
 
     def test_run_when_the_range_is_committed(self, receive):
         open_ = []

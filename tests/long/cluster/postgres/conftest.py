@@ -13,7 +13,6 @@ from tests.long.cluster.postgres.process import Process
 from tests.long.cluster.postgres.programs import (
     PACKAGE,
     packaged_programs,
-    system_programs,
 )
 from tests.long.cluster.postgres.replicated import (
     Replicated,
@@ -21,6 +20,7 @@ from tests.long.cluster.postgres.replicated import (
     replicated_in,
 )
 from tests.long.cluster.postgres.server import PostgreSQL
+from tests.support.own_servers import DEBIAN_POSTGRES, missing_programs
 from tests.support.programs import programs, require
 
 
@@ -34,14 +34,6 @@ def folder() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
-
-
-@pytest.fixture(scope="session")
-def debian_programs() -> Path:
-    programs = system_programs()
-    if programs is None:
-        require("no standby without the programs of PostgreSQL's server")
-    return programs
 
 
 @pytest.fixture(scope="session")
@@ -73,8 +65,10 @@ def process() -> Iterator[Callable[[dict[str, str]], Process]]:
 
 
 @pytest.fixture(scope="session")
-def prepared(folder, debian_programs) -> PostgreSQL:
-    return prepared_server(debian_programs, folder)
+def prepared(folder) -> PostgreSQL:
+    if missing_programs("pg_basebackup"):
+        require("no standby without the programs of PostgreSQL's server")
+    return prepared_server(DEBIAN_POSTGRES[-1], folder)
 
 
 @pytest.fixture

