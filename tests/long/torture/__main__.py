@@ -189,10 +189,11 @@ def torture(
     from tests.long.torture.course import check_course
     from tests.long.torture.evidence import collect
     from tests.long.torture.stored import stored
-    from tests.long.torture.supervisor import Supervisor
+    from tests.long.torture.supervisor import LEAST_STARTED, Supervisor
 
     supervisor = Supervisor(folder, options.seed, database, server)
-    course = supervisor.run(until, only=options.replay)
+    least = LEAST_STARTED if options.sabotage else 0
+    course = supervisor.run(until, only=options.replay, least=least)
     evidence, found = collect(folder), stored()
     verdict = check(evidence, found, servers=server is not None)
     check_course(

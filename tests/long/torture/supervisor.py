@@ -25,6 +25,8 @@ from tests.support.servers import gunicorn
 PROCESSES = 6
 # What the slowest machine gives in the shortest run, many times over.
 LEAST_GIVEN = 1_000
+# Of a run with a sabotage, which must be seen on a busy machine too.
+LEAST_STARTED = 80
 # Faults come within a second, and ids too, however long the start took.
 SHORTEST = 30.0
 _PAUSE = 0.02
@@ -74,8 +76,11 @@ class Supervisor:
         self._faults = Faults(server, database, self._start_guest)
         self.course.possible_faults = self._faults.kinds()
 
-    def run(self, until: float, *, only: int | None = None) -> Course:
-        """Run until a moment; with ``only``, the process of that seat and no faults."""
+    def run(self, until: float, *, only: int | None = None, least: int = 0) -> Course:
+        """Run until a moment; with ``only``, the process of that seat and no faults.
+
+        ``least``: how many processes must have been started by then.
+        """
         started = time.monotonic()
         if only is not None:
             self._seats = iter([only])
@@ -88,7 +93,7 @@ class Supervisor:
             with self._site():
                 self._nursery.read()
                 if only is None:
-                    self._torture(max(until, time.monotonic() + SHORTEST))
+                    self._torture(max(until, time.monotonic() + SHORTEST), least)
                     (self._folder / "stop").touch()
                 else:
                     self._refill()
@@ -115,11 +120,15 @@ class Supervisor:
             (self._folder / "port").write_text(str(port))
             yield
 
-    def _torture(self, until: float) -> None:
+    def _torture(self, until: float, least: int) -> None:
         faults = faults_of(self._seed)
         fault = next(faults)
         due = time.monotonic() + fault.pause
-        while time.monotonic() < until and not self.course.failures:
+        give_up_at = until + LONGEST
+        while not self.course.failures:
+            is_enough = self.course.started >= least or time.monotonic() > give_up_at
+            if time.monotonic() > until and is_enough:
+                break
             self._look()
             self._refill()
             self._faults.undo_due()
