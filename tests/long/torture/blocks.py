@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from django.db import connection, transaction
 
@@ -55,28 +55,25 @@ def run_block(step: Step, do: Body) -> None:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Do what is a transaction by itself, where none is open."""
+def _noted(before: str, around: AbstractContextManager[object]) -> Iterator[None]:
     note("open")
-    outcome = "unknown"
+    outcome = before
     try:
-        yield
-        outcome = "kept"
-    finally:
-        note("shut", outcome)
-
-
-@contextmanager
-def guarded() -> Iterator[None]:
-    """Put a savepoint around rows, so that the transaction survives their errors."""
-    note("open")
-    outcome = "undone"
-    try:
-        with transaction.atomic():
+        with around:
             yield
         outcome = "kept"
     finally:
         note("shut", outcome)
+
+
+def alone() -> AbstractContextManager[None]:
+    """Do what is a transaction by itself, where none is open."""
+    return _noted("unknown", nullcontext())
+
+
+def guarded() -> AbstractContextManager[None]:
+    """Put a savepoint around rows, so that the transaction survives their errors."""
+    return _noted("undone", transaction.atomic())
 
 
 def _do_all(step: Step, do: Body) -> None:
