@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,15 +34,16 @@ class Program:
         folder: Path = PROJECT,
     ) -> None:
         self.errors = errors
-        self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors.open("a") if errors else None,
-            text=True,
-        )
+        with errors.open("a") if errors else nullcontext() as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                text=True,
+            )
         self.unread = 0
 
     def send(self, line: str) -> None:
