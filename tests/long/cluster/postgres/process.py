@@ -12,7 +12,7 @@ from tests.support.patience import LONGEST
 from tests.support.programs import Program
 
 CODE = """
-import json, sys, time
+import json, logging, sys, time
 import django; django.setup()
 from django.apps import apps
 from django.conf import settings
@@ -21,6 +21,13 @@ from django.db import Error, IntegrityError
 from django_hilo import generator
 from django_hilo.exceptions import HiLoError
 from tests.support.patience import PATIENCE
+
+class Warned(logging.Handler):
+    def emit(self, record):
+        warned.append(record.getMessage())
+
+warned = []
+logging.getLogger("django_hilo").addHandler(Warned(logging.WARNING))
 
 def save(label):
     "Save a new object; tell its id, and what came of it."
@@ -52,7 +59,7 @@ for line in sys.stdin:
         request_started.send(None)
         answers.append(globals()[action](*arguments))
         request_finished.send(None)
-    print(json.dumps(answers), flush=True)
+    print(json.dumps([answers, warned]), flush=True)
 """
 
 
@@ -60,6 +67,8 @@ class Process(Program):
     """Stays until it is stopped or killed."""
 
     def __init__(self, environment: dict[str, str]) -> None:
+        # What it has warned of so far.
+        self.warned: list[str] = []
         super().__init__([sys.executable, "-c", CODE], environment)
         assert self.read() == "ready"
 
@@ -91,10 +100,8 @@ class Process(Program):
         return self._tell("take", count, label, brief=brief)
 
     def _tell(self, *command: Any, brief: bool = False) -> list[tuple[Any, str]]:
-        return [
-            (what, fate)
-            for what, fate in json.loads(self.ask(json.dumps([brief, *command])))
-        ]
+        answers, self.warned = json.loads(self.ask(json.dumps([brief, *command])))
+        return [(what, fate) for what, fate in answers]
 
 
 def django(environment: dict[str, str], *arguments: str, expect: int = 0) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.long.cluster.postgres.load import environment_on
 from tests.long.cluster.postgres.process import django
+from tests.long.cluster.postgres.server import environment_on
 
 ORDERS = "TABLE records_order, django_hilo_hilodocument"
 
