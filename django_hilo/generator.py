@@ -1,8 +1,8 @@
-"""Numbers and ids, out of memory while the process holds a range.
+"""Numbers and ids, from memory while the process holds a range.
 
-A target is a collection ("orders"), a label ("shop.Order"), a model, an instance or a
-field. Manual numbers and ids are unique per counter only: whoever stores them elsewhere
-must keep them apart from those of other collections.
+A target is a collection ("orders"), a label ("shop.Order"), a model, an instance, a
+field or a source. Numbers and ids that you take yourself are unique per counter only:
+if you store them elsewhere, keep them apart from those of other collections.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import draw, draw_in_memory
-from django_hilo._allocation.cache import Held, Share
-from django_hilo._allocation.fast_path import known, learn
-from django_hilo._allocation.ids import ids_of, next_in_memory
+from django_hilo._allocation.allocate import (
+    allocate,
+    allocate_id,
+    allocate_in_memory,
+    ids_of,
+)
+from django_hilo._allocation.cache import CachedRange, Slice
+from django_hilo._allocation.fast_path import known, learn, stream
 from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.streams import stream
 from django_hilo._allocation.target import AnyTarget, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo.conf import settings
@@ -35,25 +38,26 @@ def next_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number of a target's counter.
 
     ``using`` is the database of the rows (``None``: the routers' choice). Raises
-    LookupError for an unknown target, and what `reserve` raises when a range is needed.
+    LookupError for an unknown target, and the errors of `reserve` if a range is needed.
     """
-    return draw(resolve(target, using), 1)[0].low
+    return allocate(resolve(target, using), 1)[0].low
 
 
 def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
     """Return the next ``n`` numbers, for one reservation at most; n >= 1."""
     _check_count(n)
-    return _numbers(draw(resolve(target, using), n))
+    return _numbers(allocate(resolve(target, using), n))
 
 
 def next_id(
     target: AnyTarget, using: str | None = None, *, anchor: str | None = None
 ) -> str:
-    """Return the next id of a target, as ``orders/33-A``; ``anchor`` ends it.
+    """Return the next id of a target, such as ``orders/33-A``; ``anchor`` ends it.
 
-    Of an integer field or a source it is the number itself: typed code calls
-    `next_number`.
+    The id of an integer field or a source is the number itself; typed code calls
+    `next_number` instead.
     """
+    ids = None
     if anchor is None:
         try:
             shortcuts = known.unnamed if using is None else known.named[using]
@@ -69,20 +73,18 @@ def next_id(
         except (KeyError, TypeError, StopIteration):
             pass  # unknown, unhashable, or the last one
     resolved = resolve(target, using)
-    end = _anchored(anchor)
-    found = next_in_memory(resolved)
-    if found is None:
-        return _ended(ids_of(resolved, draw(resolved, 1))[0], end)
-    id, block = found
-    learn(target, using, resolved, block)
-    return _ended(id, end)
+    end = "" if anchor is None else f"${check_anchor(anchor)}"
+    id, ids = allocate_id(resolved, ids)
+    if ids is not None:
+        learn(target, using, resolved, ids)
+    return _ended(id, end) if end else id
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, for one reservation at most; n >= 1."""
     _check_count(n)
     resolved = resolve(target, using)
-    return ids_of(resolved, draw(resolved, n))
+    return ids_of(resolved, allocate(resolved, n))
 
 
 def next_numbered_ids(
@@ -91,17 +93,17 @@ def next_numbered_ids(
     """Return the next ``n`` ids, each after its number; as `next_ids`."""
     _check_count(n)
     resolved = resolve(target, using)
-    shares = draw(resolved, n)
-    return list(zip(_numbers(shares), ids_of(resolved, shares), strict=True))
+    slices = allocate(resolved, n)
+    return list(zip(_numbers(slices), ids_of(resolved, slices), strict=True))
 
 
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """Return an endless iterator of ids, safe among threads.
 
-    An `Exception` is raised once, and the next call goes on; what interrupts a program
-    (KeyboardInterrupt, a worker's time limit) may end it: make another. Which database
-    and schema it is, is looked at once for some thousand ids: who switches schemas by
-    ``connection.schema_name`` does so before the first one.
+    After an `Exception` the next call goes on. An interrupt of the program
+    (KeyboardInterrupt, a worker's time limit) may end the iterator; then make another.
+    The database and its schema are looked at once for up to 8,192 ids, so switch
+    schemas by ``connection.schema_name`` before the first id.
     """
     resolve(target, using)
     return stream(target, using)
@@ -110,17 +112,17 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
 def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerator:
     """Return the numbers of a source as a `HiLoKeyGenerator`, for scripts.
 
-    They come out of this process's ranges, so that forks, and transactions that roll
-    back, give none twice. Any target of `next_number` will do.
+    The keys come from this process's ranges, so neither forks nor rollbacks repeat one.
+    ``source`` may be any target of `next_number`.
     """
     return HiLoKeyGenerator(partial(next_number, source, using), max_lo=1)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number; leaves the event loop only when a range is needed."""
-    shares = draw_in_memory(resolve(target, using), 1)
-    if shares:
-        return shares[0].low
+    slices = allocate_in_memory(resolve(target, using), 1)
+    if slices:
+        return slices[0].low
     return await sync_to_async(next_number)(target, using)
 
 
@@ -129,9 +131,9 @@ async def anext_numbers(
 ) -> list[int]:
     """Return the next ``n`` numbers, as `next_numbers`."""
     _check_count(n)
-    shares = draw_in_memory(resolve(target, using), n)
-    if shares:
-        return _numbers(shares)
+    slices = allocate_in_memory(resolve(target, using), n)
+    if slices:
+        return _numbers(slices)
     return await sync_to_async(next_numbers)(target, n, using)
 
 
@@ -140,10 +142,10 @@ async def anext_id(
 ) -> str:
     """Return the next id; leaves the event loop only when a range is needed."""
     resolved = resolve(target, using)
-    end = _anchored(anchor)
-    shares = draw_in_memory(resolved, 1)
-    if shares:
-        return _ended(ids_of(resolved, shares)[0], end)
+    end = "" if anchor is None else f"${check_anchor(anchor)}"
+    slices = allocate_in_memory(resolved, 1)
+    if slices:
+        return _ended(ids_of(resolved, slices)[0], end)
     return await sync_to_async(next_id)(target, using, anchor=anchor)
 
 
@@ -151,9 +153,9 @@ async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list
     """Return the next ``n`` ids, as `next_ids`."""
     _check_count(n)
     resolved = resolve(target, using)
-    shares = draw_in_memory(resolved, n)
-    if shares:
-        return ids_of(resolved, shares)
+    slices = allocate_in_memory(resolved, n)
+    if slices:
+        return ids_of(resolved, slices)
     return await sync_to_async(next_ids)(target, n, using)
 
 
@@ -164,25 +166,26 @@ async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterato
 
 
 def return_ranges(using: str | None = None) -> int:
-    """Give back the unused end of each newest range that this process holds.
+    """Return the unused end of each counter's newest range to the counter.
 
-    ``using`` limits it to the counters of one alias. Returns how many went back. What
-    cannot be returned is logged and stays a gap; the process may go on asking for ids.
+    ``using`` limits this to the counters of one alias. Returns how many ranges were
+    returned. Those that cannot be returned are logged and become gaps. The process may
+    ask for ids again afterwards.
     """
     returned = 0
     failed = set()
     for counter in pool.current().counters(using):
         if counter.ahead is not None:
-            # What is on its way would be a gap.
+            # Otherwise the range on its way would be a gap.
             wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
-        held = counter.drain()
+        cached = counter.drain()
         database = counter.key.database
         is_away = database.without_schema in failed
-        if held is None or is_away or not is_still_there(database):
+        if cached is None or is_away or not is_still_there(database):
             continue
         try:
             with in_schema(database.alias, database.schema):
-                returned += _return(counter, held)
+                returned += _return(counter, cached)
         except Exception as error:  # noqa: BLE001 - a process that ends has no caller
             failed.add(database.without_schema)
             logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
@@ -190,7 +193,7 @@ def return_ranges(using: str | None = None) -> int:
 
 
 async def areturn_ranges(using: str | None = None) -> int:
-    """Give back the unused ends, as `return_ranges`."""
+    """Return the unused ends, as `return_ranges`."""
     return await sync_to_async(return_ranges)(using)
 
 
@@ -199,12 +202,8 @@ def _check_count(n: int) -> None:
         raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
 
 
-def _numbers(shares: Iterable[Share]) -> list[int]:
-    return [number for share in shares for number in range(share.low, share.high + 1)]
-
-
-def _anchored(anchor: str | None) -> str:
-    return "" if anchor is None else f"${check_anchor(anchor)}"
+def _numbers(slices: Iterable[Slice]) -> list[int]:
+    return [number for each in slices for number in range(each.low, each.high + 1)]
 
 
 def _ended(id: Any, end: str) -> str:
@@ -213,8 +212,8 @@ def _ended(id: Any, end: str) -> str:
     return id + end if end else id  # type: ignore[no-any-return] # int, as next_id says
 
 
-def _return(counter: Counter, held: Held) -> bool:
-    source, reserved, last = counter.source, held.reservation, held.next - 1
+def _return(counter: Counter, cached: CachedRange) -> bool:
+    source, reserved, last = counter.source, cached.reservation, cached.next - 1
     alias = counter.key.database.alias
     if source is None or not source.give_back(alias, reserved, last):
         return False

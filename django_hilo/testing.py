@@ -23,10 +23,10 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import Held
+from django_hilo._allocation.cache import CachedRange
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import given_source
-from django_hilo._allocation.transaction import Ledger
+from django_hilo._allocation.transaction import TransactionState
 from django_hilo._database.connection import database_key
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.table_scan import aliases, fields_on
@@ -108,16 +108,16 @@ def _rewind(using: str) -> None:
     They are those of setUpTestData(). Otherwise the first id of a test would depend on
     the tests that ran before.
     """
-    newest = Ledger.of(connections[using]).drain()
-    for held in newest.values():
-        reserved = held.reservation
+    newest = TransactionState.of(connections[using]).drain()
+    for cached in newest.values():
+        reserved = cached.reservation
         if not reserved.ticket:
             continue  # other systems take nothing back
         with suppress(RangeNotReturned):  # an explicit id raised Max
             return_range(
                 reserved.collection,
                 reserved.range.high,
-                held.next - 1,
+                cached.next - 1,
                 reserved.ticket,
                 node_tag=reserved.node_tag,
                 using=using,
@@ -125,7 +125,7 @@ def _rewind(using: str) -> None:
     _rewind_columns(using, newest)
 
 
-def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
+def _rewind_columns(using: str, newest: dict[CounterKey, CachedRange]) -> None:
     """Start integer keys over, whose numbers come from the database's own counter.
 
     PostgreSQL's sequences do not roll back. MariaDB's AUTO_INCREMENT does not either,
@@ -162,9 +162,9 @@ def _rewind_columns(using: str, newest: dict[CounterKey, Held]) -> None:
             cursor.execute(statement, params)
     for field in fields:
         alias, source = field.counter_of(using)
-        held = newest.get(CounterKey(database_key(alias), *source.key))
-        if held is not None and not held.reservation.ticket:
-            source.raise_floor(alias, held.next - 1)
+        cached = newest.get(CounterKey(database_key(alias), *source.key))
+        if cached is not None and not cached.reservation.ticket:
+            source.raise_floor(alias, cached.next - 1)
 
 
 def _reset_sql(key: KeyColumn, connection: BaseDatabaseWrapper) -> str:

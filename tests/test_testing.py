@@ -28,7 +28,7 @@ from django.urls import path
 
 from django_hilo import testing
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import Held
+from django_hilo._allocation.cache import CachedRange
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.counters import Range, Reservation
@@ -53,7 +53,7 @@ def leave_ranges() -> None:
     """Leave in memory what an earlier test may leave: a committed range."""
     for alias in connections:
         key = CounterKey(database_key(alias), "orders", "A")
-        held = Held(Reservation("orders", "A", Range(700, 800), "", "t"))
+        held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
         pool.current().counter(key).promote(held, 32)
 
 

@@ -1,37 +1,66 @@
-"""How much to fetch next, and when: from how long it took, and how long it lasted."""
+"""How many numbers to fetch next, and when to fetch them."""
 
 from __future__ import annotations
 
 import time
 from typing import NamedTuple
 
-from django_hilo.counters.ranges import next_capacity
+# RavenDB's thresholds, in seconds since the last range of this process was reserved.
+DOUBLES_UNDER = 30.0
+HALVES_OVER = 60.0
+# A range that is used up sooner may be used up before the next one arrives.
+REFILLS_IN_A_RANGE = 8
+
+
+def next_capacity(
+    last_size: int,
+    seconds: float,
+    capacity: int,
+    max_capacity: int,
+    refill_seconds: float = 0.0,
+) -> int:
+    """Return how many numbers the next range contains, by RavenDB's rule.
+
+    ``last_size`` and ``seconds`` are the capacity and the age of the last range of this
+    process. The capacity is doubled if that range lasted under 30 s, kept up to 60 s
+    and halved after that, always within ``capacity`` to ``max_capacity``. Our own
+    addition quadruples it if the range lasted less than eight refills of
+    ``refill_seconds`` each.
+    """
+    if refill_seconds and seconds < REFILLS_IN_A_RANGE * refill_seconds:
+        size = last_size * 4
+    elif seconds < DOUBLES_UNDER:
+        size = last_size * 2
+    elif seconds <= HALVES_OVER:
+        size = last_size
+    else:
+        size = last_size // 2
+    return max(capacity, min(size, max_capacity))
 
 
 class Ahead(NamedTuple):
-    """When the range after one is to be fetched."""
+    """When to fetch the range after one."""
 
-    # Share of the one that is used then, over 0 and under 1.
+    # Share of the range that is used then, over 0 and under 1.
     share: float
-    # How long it took to fetch the one.
+    # How long it took to fetch the range.
     seconds: float
 
 
-class Pace:
-    """How much to fetch next, from how long the last fetch lasted (RavenDB's rule)."""
+class AdaptiveCapacity:
+    """Applies `next_capacity` to what was fetched last, and when."""
 
     def __init__(self) -> None:
-        self._last_size = 0
-        self._last_at: float | None = None
-        self._took = 0.0
+        # One tuple, so that threads need no lock: size, time, and how long it took.
+        self._last: tuple[int, float, float] | None = None
 
     def next(self, first: int, least: int, most: int) -> int:
-        """Return the next size: ``first`` where there was none, else least to most."""
-        if self._last_at is None:
+        """Return the next size, ``least`` to ``most``; ``first`` the first time."""
+        if self._last is None:
             return first
-        seconds = time.monotonic() - self._last_at
-        return next_capacity(self._last_size, seconds, least, most, self._took)
+        size, at, took = self._last
+        return next_capacity(size, time.monotonic() - at, least, most, took)
 
     def note(self, size: int, took: float = 0.0) -> None:
-        """Note that this size was fetched now, in some seconds if they matter."""
-        self._last_size, self._last_at, self._took = size, time.monotonic(), took
+        """Note that this size was fetched now; ``took`` is 0 if it does not matter."""
+        self._last = size, time.monotonic(), took

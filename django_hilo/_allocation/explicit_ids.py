@@ -1,22 +1,24 @@
-"""Explicit ids: an id that no range gave must never be given by a range.
+"""Keep ranges clear of explicit ids, which callers chose themselves.
 
 The number is remembered at once and written to the counter once per transaction, after
-its commit. Where ranges are bound to the transaction, the floor is too: it is written
-inside, and rolls back with the row that made it needed.
+its commit. If ranges are bound to the transaction, the floor is too: it is written
+inside, and rolls back with the row that needed it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from django.db import connections
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.capacity import Pace
+from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import Target
-from django_hilo._allocation.transaction import Ledger
+from django_hilo._allocation.transaction import Floor, TransactionState
+from django_hilo._database.rollback import RollbackDetector
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -24,10 +26,10 @@ logger = logging.getLogger("django_hilo")
 
 
 def check_jump(target: Target, number: int, shown: str) -> None:
-    """Raise `HiLoError` where an explicit id is too far over Max to be meant.
+    """Raise `HiLoError` if an explicit id is too far above Max to be intended.
 
-    ``shown`` is the id of that number. Reads the counter only where the process does
-    not know it to be high enough.
+    ``shown`` is the id of that number. The counter is read only if the process does not
+    know that it is high enough.
     """
     jump = settings.MAX_FLOOR_JUMP
     source = target.source
@@ -49,72 +51,81 @@ def check_jump(target: Target, number: int, shown: str) -> None:
         )
 
 
-def expect(target: Target, numbers: Sequence[int]) -> None:
-    """Take no number of explicit ids that are about to be inserted from a range."""
+def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
+    """Drop the ranges that contain numbers of explicit ids, before their insert.
+
+    Return whether ranges are bound to the caller's transaction now.
+    """
     counter = pool.current().counter(target.key)
     counter.drop(numbers)
-    if target.source.in_callers_transaction(target.using):
-        Ledger.of(connections[target.using]).drop(counter, numbers)
+    bound = target.source.in_callers_transaction(target.using)
+    if bound:
+        state = TransactionState.of(connections[target.using])
+        state.drop(counter, numbers)
         _raise_inside(target, counter, max(numbers))
     else:
         counter.see(max(numbers))
+    return bound
 
 
-def observe(target: Target, numbers: Sequence[int], using: str) -> None:
-    """Keep all coming ranges over the numbers of explicit ids inserted on ``using``."""
-    expect(target, numbers)
+def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
+    """Keep later ranges above the numbers of explicit ids inserted on ``using``."""
+    bound = reserve_explicit(target, numbers)
     counter, number = pool.current().counter(target.key), max(numbers)
-    if target.source.in_callers_transaction(target.using) or counter.is_stored(number):
+    if bound or counter.is_stored(number):
         return
     if connections[using].in_atomic_block:
         _raise_after_commit(target, counter, number, using)
     else:
-        _raise_now(target, counter, number)
+        _raise_now(target, counter, Floor(number))
 
 
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     connection = connections[target.using]
-    ledger = Ledger.of(connection)
-    floor = ledger.floor(target.key)
+    state = TransactionState.of(connection)
+    floor = state.floor(target.key)
     if counter.is_stored(number) or (floor is not None and number <= floor.number):
         return
-    pace = floor.pace if floor is not None else Pace()
-    step = pace.next(0, *target.capacities)
+    adaptive = AdaptiveCapacity() if floor is None else floor.step
+    step = adaptive.next(0, *target.capacities)
     highest = min(number + step, target.source.max_number)
-    _write(target, highest)
+    target.source.raise_floor(target.using, highest)
     if connection.in_atomic_block:
-        # One for each write: a savepoint that rolls back takes its own write along.
-        noted = ledger.note_floor(
-            target.key, highest, lambda floor: counter.note_stored(floor.number)
-        )
-        noted.pace.note(step)
+        # One for each write: a savepoint that rolls back undoes its own write.
+        floor = Floor(highest, adaptive)
+        floor.step.note(step)
+        detector = state.detector(lambda: counter.note_stored(highest))
+        state.note_floor(target.key, floor, detector)
 
 
 def _raise_after_commit(
     target: Target, counter: Counter, number: int, using: str
 ) -> None:
-    ledger = Ledger.of(connections[using])
-    floor = ledger.floor(target.key)
+    state = TransactionState.of(connections[using])
+    floor = state.floor(target.key)
     if floor is None:
-        ledger.note_floor_to_write(
-            target.key,
-            number,
-            lambda floor: _raise_now(target, counter, floor.number),
-        )
+        floor = Floor(number)
+        raise_it = partial(_raise_now, target, counter, floor)
+        # Not a detector of the state: the floor is written even if SQL rolled back a
+        # part of the transaction, since an unneeded floor is only a gap.
+        detector = RollbackDetector(connections[using], raise_it)
+        state.note_floor(target.key, floor, detector)
     else:
         floor.number = max(floor.number, number)
 
 
-def _raise_now(target: Target, counter: Counter, number: int) -> None:
-    step = counter.next_floor_step(*target.capacities)
+def _raise_now(target: Target, counter: Counter, floor: Floor) -> None:
+    number = floor.number
+    step = counter.floor_step.next(0, *target.capacities)
+    counter.floor_step.note(step)
     highest = min(number + step, target.source.max_number)
     try:
-        _write(target, highest)
+        target.source.raise_floor(target.using, highest)
     except TableMissing as error:
-        # A migration made the row; the counter will start over it.
+        # A migration made the row; the counter will start above it.
         logger.debug("No floor: %s", error)
     except Exception:
-        # The row is committed and stays; this process will keep clear of its number.
+        # The row is committed and stays; this process keeps clear of its number.
         logger.warning(
             "Max of %r on %r could not be raised to %d. Run: python manage.py "
             "hilo_raise_max --database=%s",
@@ -125,9 +136,5 @@ def _raise_now(target: Target, counter: Counter, number: int) -> None:
             exc_info=True,
         )
     else:
-        # Not Max: that may be part of a range which goes back, the floor cannot.
+        # The floor, not Max: Max may be part of a range that is returned.
         counter.note_stored(highest)
-
-
-def _write(target: Target, number: int) -> None:
-    target.source.raise_floor(target.using, number)

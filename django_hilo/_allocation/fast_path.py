@@ -1,15 +1,17 @@
-"""Where a thread found the last id of a model, so that it finds the next at once.
+"""Shortcuts to the next id of a model, and endless iterators of ids.
 
-All that ids depend on is looked at when a block of them is made, and most of it ends
-the blocks when it changes: settings, returns, explicit ids, forks. What nobody tells is
-looked at each time: whether the thread's connection is to the same database still, and
-has no schema. Models that a router places are asked for anew.
+`learn` remembers, for each thread, the iterator that gave the last id of a model.
+Everything that ids depend on is looked at when the iterator is made, and most changes
+end it: of settings, returns, explicit ids, forks. The others are checked for each id:
+the thread's connection must still be to the same database, without a schema. Models
+that a router places have no shortcut.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from django.apps import apps
@@ -18,13 +20,13 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.block import Block
-from django_hilo._allocation.target import AnyTarget, Target
+from django_hilo._allocation.allocate import allocate, cut_in_memory, ids_of
+from django_hilo._allocation.block import shared
+from django_hilo._allocation.target import AnyTarget, Target, resolve
 from django_hilo._database.connection import has_schemas
 
-# A block's ids, and what must not have changed: the variables of the thread's
-# connection; of its alias in DATABASES the NAME, HOST and PORT. A plain tuple, which is
-# unpacked fastest.
+# The ids, and what must not have changed: the variables of the thread's connection; the
+# NAME, HOST and PORT of its alias in DATABASES. A plain tuple is unpacked fastest.
 Shortcut = tuple[Iterator[Any], dict[str, Any], dict[str, Any], str, Any, Any, Any]
 
 
@@ -35,19 +37,15 @@ class _Known(threading.local):
         self.named: dict[str, dict[Any, Shortcut]] = {}
 
     def of(self, using: str | None) -> dict[Any, Shortcut]:
-        """Return what is known of models on the database that a caller names."""
         return self.unnamed if using is None else self.named.setdefault(using, {})
 
 
 known = _Known()
 
 
-def is_steady(connection: BaseDatabaseWrapper) -> bool:
-    """Whether this thread's next ids by its connection come from the same counter."""
-    return not router.routers and not has_schemas(connection)
-
-
-def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) -> None:
+def learn(
+    target: AnyTarget, using: str | None, resolved: Target, ids: Iterator[Any]
+) -> None:
     """Remember for this thread where the ids of a model come from."""
     # Models of migrations and of isolated tests come and go.
     if not isinstance(target, type) or target._meta.apps is not apps:
@@ -55,9 +53,9 @@ def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) 
     alias = resolved.using
     connection, databases = connections[alias], connections.settings
     database = connection.settings_dict
-    if is_steady(connection) and databases[alias] is database:
+    if _is_steady(connection) and databases[alias] is database:
         known.of(using)[target] = (
-            block.ids,
+            ids,
             vars(connection),
             databases,
             alias,
@@ -67,10 +65,50 @@ def learn(target: AnyTarget, using: str | None, resolved: Target, block: Block) 
         )
 
 
+def stream(target: AnyTarget, using: str | None) -> Iterator[Any]:
+    """Return the ids of a target without end; after an error the next call goes on."""
+    return shared(chain.from_iterable(_Blocks(target, using)))
+
+
+class _Blocks:
+    """One iterator over ids after another, or over one id if their place may change."""
+
+    def __init__(self, target: AnyTarget, using: str | None) -> None:
+        self._target = target
+        self._using = using
+        self._ids: Iterator[Any] | None = None
+
+    def __iter__(self) -> _Blocks:
+        return self
+
+    def __next__(self) -> Iterator[Any]:
+        try:
+            target = resolve(self._target, self._using)
+            if _is_steady(connections[target.using]):
+                self._ids = cut_in_memory(target, self._ids)
+                if self._ids is not None:
+                    return self._ids
+            return iter(ids_of(target, allocate(target, 1)))
+        except BaseException as error:  # noqa: BLE001 - raised where the id is asked for
+            return _failing(error)
+
+
+def _failing(error: BaseException) -> Iterator[Any]:
+    # An error raised in __next__() would end the chain.
+    raise error
+    yield
+
+
+def _is_steady(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this thread's next ids by its connection come from the same counter."""
+    return not router.routers and not has_schemas(connection)
+
+
 def forget_settings(setting: str, **kwargs: object) -> None:
-    """Let changed settings hold from the next id on (setting_changed)."""
+    """Let changed settings take effect from the next id on (setting_changed)."""
     if setting in {"HILO", "DATABASE_ROUTERS", "DATABASES"}:
-        pool.current().recall()
+        for counter in pool.current().counters():
+            counter.recall()
 
 
 setting_changed.connect(

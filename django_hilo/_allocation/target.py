@@ -1,4 +1,4 @@
-"""What ids are asked for: a collection, its counter, and the bounds of its ranges."""
+"""Find the counter of a collection, model or field, and the look of its ids."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, models, router
+from django.db import DEFAULT_DB_ALIAS, connections, models, router
 
+from django_hilo._allocation.block import Numbers, Style, TextStyle
 from django_hilo._allocation.pool import CounterKey
-from django_hilo._database.connection import database_key
+from django_hilo._database.connection import key_by
 from django_hilo.conf import settings
-from django_hilo.identifiers import check_collection
+from django_hilo.identifiers import check_collection, check_separator
 from django_hilo.models import HiLoDocument
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
 
 class CounterField:
-    """The part of a field that says which counter its values come from."""
+    """The part of a field that knows the counter of its values."""
 
     model: Any
     capacity: int | None
@@ -27,7 +28,7 @@ class CounterField:
     source: Source | None = None
     # Whether its values are the numbers themselves.
     is_integer = False
-    # Whether it is that of a history, which names values of another model.
+    # Whether it is the copy of another model's field in a history of that model.
     is_copy = False
 
     @property
@@ -36,41 +37,46 @@ class CounterField:
         raise NotImplementedError  # pragma: no cover - fields of each kind have one
 
     def counter_of(self, using: str) -> tuple[str, Source]:
-        """Return the counter of rows on ``using``, and the alias that it is on."""
+        """Return the counter of rows on ``using``, after the alias that has it."""
         home = home_of(using)
         return home, OwnCounter(self.collection_name, settings.node_tag(home))
 
 
 class Target(NamedTuple):
-    """A counter, and how ids of it are made."""
+    """A counter and the look of its ids, found once and handed down."""
 
     # "" for a source alone, whose ids are numbers.
     collection: str
+    # The alias of the database that has the counter.
     using: str
-    node_tag: str
+    source: Source
+    # The counter's key in the pool of this process.
+    key: CounterKey
     field: CounterField | None = None
     # Digits of a number, with leading zeros; 0: as many as it has.
     width: int = 0
-    # None: the counter of the collection and the tag.
-    given_source: Source | None = None
+
+    @classmethod
+    def of(
+        cls,
+        collection: str,
+        using: str,
+        source: Source,
+        field: CounterField | None = None,
+        width: int = 0,
+    ) -> Target:
+        key = CounterKey(key_by(connections[using], using), *source.key)
+        return cls(collection, using, source, key, field, width)
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.collection or self.source.name
 
     @property
-    def source(self) -> Source:
-        """Where its ranges come from."""
-        return self.given_source or OwnCounter(self.collection, self.node_tag)
-
-    @property
-    def key(self) -> CounterKey:
-        """The counter's key in the pool of this process."""
-        database = database_key(self.using)
-        if self.given_source is None:
-            return CounterKey(database, self.collection.lower(), self.node_tag)
-        return CounterKey(database, *self.given_source.key)
+    def node_tag(self) -> str:
+        """The tag of its ids, empty for none."""
+        return self.source.node_tag
 
     @property
     def is_integer(self) -> bool:
@@ -80,8 +86,17 @@ class Target(NamedTuple):
         return self.field.is_integer
 
     @property
+    def style(self) -> Style:
+        """How its ids look, by the settings."""
+        if self.is_integer:
+            return Numbers()
+        separator = check_separator(settings.SEPARATOR)
+        shows_tag = settings.SHOW_NODE_TAG
+        return TextStyle(self.collection, separator, shows_tag, self.width)
+
+    @property
     def capacities(self) -> tuple[int, int]:
-        """The least and the most numbers in a range."""
+        """The minimum and the maximum capacity of a range."""
         least = getattr(self.field, "capacity", None) or settings.CAPACITY
         most = getattr(self.field, "max_capacity", None) or settings.MAX_CAPACITY
         return least, max(least, most)
@@ -92,33 +107,28 @@ AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Ta
 
 
 def resolve(target: AnyTarget, using: str | None = None) -> Target:
-    """Return the counter that a target stands for.
+    """Return the `Target` of a collection, label, model, instance, field or source.
 
-    ``using`` is the database of the rows; ``None`` asks the routers where the model is
-    written, and takes "default" for a bare collection. Raises LookupError for an
-    unknown label or a model without a HiLo field, `InvalidDocumentId` for a collection
-    outside the grammar.
+    ``using`` is the database of the rows. ``None`` asks the routers where the model is
+    written, and means "default" for a bare collection. Raises LookupError for an
+    unknown label or a model without a HiLo field, and `InvalidDocumentId` for a
+    collection outside the grammar.
     """
     if isinstance(target, Target):
         return target
     if isinstance(target, Source):
-        alias = using or DEFAULT_DB_ALIAS
-        return Target("", alias, "", given_source=target)
+        return Target.of("", using or DEFAULT_DB_ALIAS, target)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
     field = field_of(target)
     if using is None:
         using = _written_to(target, field)
     collection = check_collection(field.collection_name)
+    source = field.source or named_source(collection)
+    if source is None:
+        using, source = field.counter_of(using)
     width = getattr(field, "width", None) or 0
-    source = given_source(field)
-    if source is not None:
-        return Target(collection, using, "", field, width, source)
-    if field.is_integer:
-        alias, source = field.counter_of(using)
-        return Target(collection, alias, "", field, 0, source)
-    alias = home_of(using)
-    return Target(collection, alias, settings.node_tag(alias), field, width)
+    return Target.of(collection, using, source, field, width)
 
 
 def _written_to(target: AnyTarget, field: Any) -> str:
@@ -137,9 +147,9 @@ def _of_collection(collection: str, using: str | None) -> Target:
     source = named_source(collection)
     if source is not None:
         field = fields[0] if fields else None
-        return Target(collection, using or DEFAULT_DB_ALIAS, "", field, 0, source)
-    alias = home_of(using or DEFAULT_DB_ALIAS)
-    return Target(collection, alias, settings.node_tag(alias))
+        return Target.of(collection, using or DEFAULT_DB_ALIAS, source, field)
+    home = home_of(using or DEFAULT_DB_ALIAS)
+    return Target.of(collection, home, OwnCounter(collection, settings.node_tag(home)))
 
 
 def given_source(field: CounterField) -> Source | None:
@@ -148,14 +158,11 @@ def given_source(field: CounterField) -> Source | None:
 
 
 def named_source(collection: str) -> Source | None:
-    """Return what HILO["SOURCES"] names for a collection, whatever its case."""
-    if not settings.SOURCES:
-        return None
-    wanted = collection.lower()
-    for name, source in settings.SOURCES.items():
-        if name.lower() == wanted:
-            found: Source = source
-            return found
+    """Return the source of a collection in HILO["SOURCES"], in upper or lower case."""
+    sources: dict[str, Source] = settings.SOURCES
+    for name, source in sources.items():
+        if name.lower() == collection.lower():
+            return source
     return None
 
 
@@ -169,20 +176,16 @@ def counter_fields() -> Iterator[Any]:
 
 
 def fields_of(collection: str) -> list[Any]:
-    """Return the fields of a collection, whatever its case."""
+    """Return the fields of a collection, in upper or lower case."""
     global _index
     installed = apps.get_models(include_auto_created=True)
     # Django keeps this list until the installed apps change.
     if installed is not _index[0]:
-        _index = (installed, _by_collection())
+        found: dict[str, list[Any]] = {}
+        for field in counter_fields():
+            found.setdefault(field.collection_name.lower(), []).append(field)
+        _index = (installed, found)
     return _index[1].get(collection.lower(), [])
-
-
-def _by_collection() -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for field in counter_fields():
-        found.setdefault(field.collection_name.lower(), []).append(field)
-    return found
 
 
 _index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
@@ -198,9 +201,10 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
             f"{target!r} is no target: name a collection, a label such as "
             f"'shop.Order', a model, an instance or a field."
         )
-    fields = [field for field in model._meta.fields if isinstance(field, CounterField)]
-    keys = [field for field in fields if field in model._meta.pk_fields]
-    chosen = keys or fields
+    chosen = [field for field in model._meta.fields if isinstance(field, CounterField)]
+    if len(chosen) > 1:
+        keys = model._meta.pk_fields
+        chosen = [field for field in chosen if field in keys] or chosen
     if len(chosen) != 1:
         raise LookupError(
             f"{model._meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
@@ -228,9 +232,9 @@ def home_of(using: str) -> str:
 
 
 def routed(model: type[models.Model], method: str) -> str | None:
-    """Return what the routers answer for a model, None where all are silent.
+    """Return the answer of the routers for a model; None if none of them answers.
 
-    They are asked one by one: Django turns their silence into "default". ``method`` is
+    Django would answer "default" then, so they are asked one by one. ``method`` is
     "db_for_read" or "db_for_write".
     """
     for database_router in router.routers:

@@ -32,6 +32,7 @@ from django_hilo.identifiers import (
 )
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
 from django_hilo.signals import Change, counter_changed, send
+from django_hilo.sources.own import OwnCounter
 
 
 def database_of(document: HiLoDocument) -> str:
@@ -49,7 +50,8 @@ def target_of(document: HiLoDocument) -> Target:
         return resolve(field, database_of(document))
     collection = field.collection_name if field else document.collection
     width = getattr(field, "width", None) or 0
-    return Target(collection, database_of(document), document.node_tag, field, width)
+    source = OwnCounter(collection, document.node_tag)
+    return Target.of(collection, database_of(document), source, field, width)
 
 
 def id_at(document: HiLoDocument, number: int) -> str:
@@ -308,7 +310,8 @@ def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
 
 
 def _counter(document: HiLoDocument) -> Target:
-    return Target(document.collection, database_of(document), document.node_tag)
+    source = OwnCounter(document.collection, document.node_tag)
+    return Target.of(document.collection, database_of(document), source)
 
 
 def _tell(

@@ -52,7 +52,8 @@ def known_target(collection: str, using: str | None = None) -> Target:
     """
     target = target_of(collection, using)
     # A counter that this process drew from needs no look into the database.
-    is_known = target.field is not None or target.given_source is not None
+    is_own = isinstance(target.source, OwnCounter)
+    is_known = target.field is not None or not is_own
     if not is_known and not pool.current().has_drawn_from(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
@@ -90,7 +91,8 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
     if numbered:
         field = numbered[0]
         alias = using or router.db_for_write(field.model)
-        return Target(field.collection_name, alias, "", named[0] if named else None)
+        source = OwnCounter(field.collection_name, "")
+        return Target.of(source.collection, alias, source, named[0] if named else None)
     target = target_of(collection, using)
     alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
     counters = GaplessCounter.objects.using(alias)

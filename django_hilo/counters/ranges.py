@@ -6,12 +6,6 @@ from dataclasses import dataclass, field
 
 from django_hilo.exceptions import NestedReservation
 
-# RavenDB's thresholds, in seconds since the last range of this process was reserved.
-DOUBLES_UNDER = 30.0
-HALVES_OVER = 60.0
-# A range that is used up sooner may be used up before the next is there.
-REFILLS_IN_A_RANGE = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -40,31 +34,6 @@ class Reservation:
     ticket: str = field(repr=False)  # a secret
     # Max before it, or the floor if that was higher; None: not a row of ours.
     met: int | None = field(default=None, repr=False, compare=False)
-
-
-def next_capacity(
-    last_size: int,
-    seconds: float,
-    capacity: int,
-    max_capacity: int,
-    refill_seconds: float = 0.0,
-) -> int:
-    """Return how many numbers the next range holds, by RavenDB's rule.
-
-    ``last_size`` and ``seconds`` are the capacity and the age of the last range of this
-    process. Doubled when that lasted under 30 s, kept up to 60 s, halved after, always
-    within ``capacity`` to ``max_capacity``. Quadrupled, by a rule of our own, when the
-    range lasted for less than some refills, of ``refill_seconds`` each.
-    """
-    if refill_seconds and seconds < REFILLS_IN_A_RANGE * refill_seconds:
-        size = last_size * 4
-    elif seconds < DOUBLES_UNDER:
-        size = last_size * 2
-    elif seconds <= HALVES_OVER:
-        size = last_size
-    else:
-        size = last_size // 2
-    return max(capacity, min(size, max_capacity))
 
 
 class HiLoKeyGenerator:

@@ -230,11 +230,11 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         """Give none of the numbers to the objects that are saved beside them."""
-        explicit_ids.expect(self.target(using), list(ids.values()))
+        explicit_ids.reserve_explicit(self.target(using), list(ids.values()))
 
     def record(self, ids: dict[str, int], using: str) -> None:
         """Raise the counter to the numbers of rows that were inserted."""
-        explicit_ids.observe(self.target(using), list(ids.values()), using)
+        explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
 def id_fields(model: type[models.Model]) -> list[AssignsIds]:

@@ -10,7 +10,7 @@ from weakref import ref
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._allocation.transaction import Ledger
+from django_hilo._allocation.transaction import TransactionState
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import next_gapless_numbers, seed_gapless_number
 from django_hilo.fields.base import AssignsIds
@@ -29,7 +29,7 @@ class TakingTransaction:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
         self.was_committed = self._rolled_back = False
-        detector = Ledger.of(connection).detector(self._commit)
+        detector = TransactionState.of(connection).detector(self._commit)
         # Django keeps the hook, and so the detector, until a rollback drops it, or all
         # hooks have run: while others run it is alive, though no longer in the list.
         self._detector = ref(detector, self._gone)

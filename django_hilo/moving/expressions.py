@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from django_hilo._allocation.formats import TextFormat
+from django_hilo._allocation.block import TextFormat
 from django_hilo.fields.lookups import mariadb, postgresql, sqlite
 from django_hilo.identifiers import MAX_WIDTH
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from django_hilo._allocation.formats import TextFormat
+from django_hilo._allocation.block import TextFormat
 from django_hilo._allocation.target import Target, resolve
 from django_hilo.conf import settings
 from django_hilo.identifiers import check_separator, id_end, id_start

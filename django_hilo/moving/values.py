@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from django_hilo._allocation.formats import TextFormat
+from django_hilo._allocation.block import TextFormat
 from django_hilo.moving.expressions import Sql
 
 

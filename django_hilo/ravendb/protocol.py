@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from django.http import QueryDict
 
-from django_hilo.counters.ranges import next_capacity
+from django_hilo._allocation.capacity import next_capacity
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
     MAX_NUMBER,

@@ -30,6 +30,9 @@ class Fault(NamedTuple):
 class Source(ABC):
     """A counter that a process draws ranges from; ``using`` is a database alias."""
 
+    # The node tag that its ids show, empty for none.
+    node_tag: str = ""
+
     @property
     def max_number(self) -> int:
         """The highest number that the counter may give."""

@@ -75,10 +75,6 @@ class TestExplicitIds:
         Numbered.objects.create(number="numbers/9-A")
         assert Numbered.objects.create().number == "numbers/10-A"
 
-    def test_a_plain_manager(self):
-        Plain.objects.create(id="plain-things/9-A")
-        assert Plain.objects.create().id == "plain-things/10-A"
-
     def test_anchors_and_prefixes_are_read_over(self):
         Order.objects.create(id="ORDERS/South/40-A$x")
         assert next_number(Order) == 41

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from django_hilo.counters.ranges import next_capacity
 from django_hilo.generator import next_id
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
@@ -49,31 +48,6 @@ wait_until(lambda: len(reserved) == 3)
 print(reserved)
 """
     assert python(START + code) == str([("MainThread", 32), ("hilo", 64), ("hilo", 96)])
-
-
-@on_servers
-def test_its_ids_are_made_ahead(python):
-    """By the thread that fetched them: who asks gets what is there."""
-    code = """
-from threading import current_thread
-from django_hilo.generator import iter_ids
-from django_hilo._allocation.cache import Stock
-made, cut = [], Stock.cut
-def noted(stock, style, most):
-    block = cut(stock, style, most)
-    if block is not None:
-        made.append(current_thread().name)
-    return block
-Stock.cut = noted
-ids = iter_ids(Order)
-got = [next(ids) for _ in range(17)]
-wait_until(lambda: len(made) == 4)
-got += [next(ids) for _ in range(32)]
-wait_until(lambda: len(made) == 6)
-assert got == [f"orders/{number}-A" for number in range(1, 50)], got
-print(made)
-"""
-    assert python(START + code) == str(["MainThread"] * 2 + ["hilo"] * 4)
 
 
 @on_servers
@@ -257,12 +231,3 @@ assert threading.active_count() == 1
 print(reserved)
 """
     assert python(START + code) == "[('MainThread', 32)]"
-
-
-@pytest.mark.parametrize(
-    ("lasted", "took", "expected"),
-    [(0.079, 0.01, 400), (0.081, 0.01, 200), (45.0, 0.01, 100), (45.0, 6.0, 400)],
-)
-def test_a_range_that_lasts_for_few_refills_is_quadrupled(lasted, took, expected):
-    assert next_capacity(100, lasted, 32, 1000, took) == expected
-    assert next_capacity(100, lasted, 32, 50, took) == 50

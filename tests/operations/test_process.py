@@ -130,7 +130,7 @@ held, go_on = threading.Event(), threading.Event()
 signals = range_reserved, connection_created, pre_save, post_migrate
 signals += request_started, request_finished, setting_changed
 def hold():
-    with counter.lock, pool.current()._lock, ExitStack() as stack:
+    with counter.locked(), ExitStack() as stack:
         for signal in signals:
             stack.enter_context(signal.lock)
         held.set(); go_on.wait()

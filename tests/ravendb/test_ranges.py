@@ -16,6 +16,7 @@ from django_hilo.counters import reservation
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb.databases import server_tag_of
+from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
@@ -138,7 +139,8 @@ class TestNext:
         assert raven.taken()["ServerTag"] == "A"
 
     def test_a_server_tag_for_counters_without_one(self):
-        assert server_tag_of(Target("numbers", "other", "")) == "B"
+        target = Target.of("numbers", "other", OwnCounter("numbers", ""))
+        assert server_tag_of(target) == "B"
 
     def test_a_new_tag_makes_a_counter(self, raven):
         assert raven.numbers("BigTickets") == range(1, 33)

@@ -38,7 +38,7 @@ def break_product(kind: str) -> None:
     elif kind == "own":
         retry.counter_connection = lambda callers, *_: nullcontext(callers.alias)
     elif kind == "floor":
-        explicit_ids.observe = lambda target, numbers, using: None
+        explicit_ids.record_explicit = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
     elif kind == "fork":
         pool.after_fork_in_child = keep_ranges

@@ -1,0 +1,60 @@
+"""The way of an id stays short: counts of calls, which no machine changes."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+
+import django_hilo
+from django_hilo.models import HiLoDocument
+from tests.apps.records.models import Order
+from tests.support.databases import CHOSEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PACKAGE = str(Path(django_hilo.__file__).parent)
+# Lower these when the way gets shorter.
+MOST_CALLS, MOST_FILES = 150, 24
+# By a connection of the process's own, which MariaDB always needs.
+MORE_CALLS, MORE_FILES = 22, 3
+
+
+def calls(act):
+    """Return how often functions of the package are called, by file."""
+    counted, before = Counter(), sys.getprofile()
+
+    def count(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            counted[frame.f_code.co_filename.removeprefix(PACKAGE)] += 1
+
+    sys.setprofile(count)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_save_that_needs_a_range(inside):
+    for _ in range(32 + 64):
+        Order.objects.create()
+    if inside:
+        with transaction.atomic():
+            counted = calls(Order.objects.create)
+    else:
+        counted = calls(Order.objects.create)
+    assert HiLoDocument.objects.get().max == 32 + 64 + 128
+    more = CHOSEN == "mariadb" or inside
+    assert counted.total() <= MOST_CALLS + MORE_CALLS * more, counted
+    assert len(counted) <= MOST_FILES + MORE_FILES * more, sorted(counted)
+
+
+def test_a_save_that_needs_none():
+    for _ in range(2):
+        Order.objects.create()
+    assert calls(Order.objects.create).total() <= 40

@@ -1,0 +1,125 @@
+"""A thread that is asked for a number while it takes one gets an error, not a hang.
+
+The finalizer of any object, or a signal handler, may ask at any line.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.db import connections
+from django.db.backends.signals import connection_created
+
+from django_hilo._allocation.block import TextStyle
+from django_hilo._allocation.cache import CachedRange
+from django_hilo.counters import reservation
+from django_hilo.exceptions import NestedReservation
+from django_hilo.generator import next_id, next_number, return_ranges
+from tests.apps.records.models import Order
+from tests.support.patience import PATIENCE
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ASK = [next_id, next_number, lambda target: Order.objects.create(id="orders/7-A")]
+
+
+def interrupted(owner, name, monkeypatch, ask):
+    """Let a method ask for a number once in the middle; return the errors it got."""
+    real, found = getattr(owner, name), []
+
+    def nested(*args, **kwargs):
+        if not found:
+            found.append(None)
+            try:
+                ask(Order)
+            except NestedReservation as error:
+                found[0] = error
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, nested)
+    return found
+
+
+def in_time(act):
+    """Run in a thread that may hang, and return what it returned."""
+    results = []
+
+    def run():
+        results.append(act(Order))
+        connections.close_all()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert results, "it hangs, or failed"
+    return results[0]
+
+
+@pytest.mark.parametrize("ask", ASK)
+@pytest.mark.parametrize(
+    ("owner", "name", "act"),
+    [(TextStyle, "of", next_id), (CachedRange, "take", next_number)],
+)
+def test_while_it_holds_the_lock_of_memory(owner, name, act, ask, monkeypatch):
+    next_number(Order)
+    found = interrupted(owner, name, monkeypatch, ask)
+    assert in_time(act) in {2, "orders/2-A"}
+    assert "already" in str(found[0])
+    assert in_time(act) in {3, "orders/3-A"}
+    assert return_ranges() == 1
+
+
+@pytest.mark.parametrize("ask", [next_id, next_number])
+def test_while_it_reserves_a_range(ask, monkeypatch, settings):
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5, "RETRY_FOR": 0.5}
+    found = interrupted(reservation, "reserve_range", monkeypatch, ask)
+    assert next_number(Order) == 1
+    assert "already" in str(found[0])
+    assert next_number(Order) == 2
+
+
+def test_a_receiver_of_connection_created(settings):
+    """It runs in the middle of the reservation that opens the connection."""
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5, "RETRY_FOR": 0.5}
+    found = []
+
+    def receive(connection, **kwargs):
+        try:
+            found.append(next_number(Order))
+        except NestedReservation as error:
+            found.append(error)
+
+    connections["default"].close()
+    connection_created.connect(receive)
+    try:
+        assert next_number(Order) == 1
+    finally:
+        connection_created.disconnect(receive)
+    assert "already" in str(found[0])
+
+
+def test_other_threads_wait(monkeypatch):
+    """Only the thread itself gets the error."""
+    inside, go_on, numbers = threading.Event(), threading.Event(), []
+    take = CachedRange.take
+
+    def slow(cached, count):
+        inside.set()
+        go_on.wait(PATIENCE)
+        return take(cached, count)
+
+    def ask():
+        numbers.append(next_number(Order))
+        connections.close_all()
+
+    next_number(Order)
+    monkeypatch.setattr(CachedRange, "take", slow)
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    threads[0].start()
+    inside.wait(PATIENCE)
+    threads[1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == [2, 3]
