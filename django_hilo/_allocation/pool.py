@@ -61,7 +61,7 @@ class Counter:
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
-        self._stored = 0
+        self.stored = 0
         # Whether the row was found under that, and not found higher since.
         self._is_low = False
         self.capacity = AdaptiveCapacity()
@@ -171,7 +171,7 @@ class Counter:
     def _put(self, cached: CachedRange, capacity: int, took: float = 0.0) -> None:
         high = cached.reservation.range.high
         self.seen = max(self.seen, high)
-        self._stored = max(self._stored, high)
+        self.stored = max(self.stored, high)
         self.capacity.note(capacity, took)
         since = self._explicit_since_refill
         if cached.left and not (since and cached.has_any(since)):
@@ -192,27 +192,22 @@ class Counter:
 
     def is_stored(self, number: int) -> bool:
         """Whether the row's Max is known to be at least this number."""
-        return number <= self._stored
-
-    @property
-    def stored(self) -> int:
-        """Up to where the row's Max is known to be: reserved, and not returned."""
-        return self._stored
+        return number <= self.stored
 
     def is_found_low(self, met: int, stored: int) -> bool:
-        """Whether the row has fallen under what is known of it, for the first time.
+        """Whether the row fell under the Max that is known, for the first time.
 
-        ``met`` is what a reservation met in the row, and ``stored`` what was known
-        before it. Another thread may raise or return meanwhile.
+        ``met`` is the Max that a reservation found, and ``stored`` the one known
+        before it. Another thread may raise it or return a range meanwhile.
         """
         with self.locked():
-            was_low, self._is_low = self._is_low, met < min(stored, self._stored)
+            was_low, self._is_low = self._is_low, met < min(stored, self.stored)
             return self._is_low and not was_low
 
     def note_stored(self, number: int) -> None:
         """Note that the row's Max is at least this number."""
         with self.locked():
-            self._stored = max(self._stored, number)
+            self.stored = max(self.stored, number)
 
     def drain(self) -> CachedRange | None:
         """Give up all ranges; return the newest one, which alone can be returned."""
@@ -225,7 +220,7 @@ class Counter:
             if newest is not None:
                 # Max may fall to it at any moment, so an explicit id above it that
                 # comes meanwhile needs a floor.
-                self._stored = min(self._stored, newest.next - 1)
+                self.stored = min(self.stored, newest.next - 1)
             return newest
 
     def returned(self, high: int, last: int) -> None:
