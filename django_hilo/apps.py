@@ -1,3 +1,5 @@
+"""The configuration of the app: checks, converters, lookups and process hooks."""
+
 from __future__ import annotations
 
 from django.apps import AppConfig
@@ -5,6 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 
 class DjangoHiloConfig(AppConfig):
+    """The app ``django_hilo``; `ready` uses no database."""
+
     name = "django_hilo"
     verbose_name = _("HiLo ids")
     default_auto_field = "django.db.models.BigAutoField"

@@ -1,3 +1,5 @@
+"""The settings, read from ``settings.HILO`` at each use."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The tables: counters, server prefixes and gapless counters."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

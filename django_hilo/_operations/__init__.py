@@ -1,1 +1,1 @@
-"""What operators and other programs may do to a counter."""
+"""Operations on counters for operators and other programs."""

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the counter in messages."""
         return f"{self.source.name} on {self.using!r}"
 
 
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What is to be raised over what was found."""
+    """A counter to raise, and the number to raise it to."""
 
     to: Place
     before: int

@@ -65,6 +65,7 @@ def _is_inside(check: Callable[[str], str], value: Any) -> bool:
 
 
 def are_node_tags(value: Any) -> bool:
+    """Check a node tag, or a dict of node tags by database alias."""
     if isinstance(value, dict):
         return all(alias in connections for alias in value) and all(
             are_node_tags(tag) and not isinstance(tag, dict) for tag in value.values()
@@ -73,6 +74,7 @@ def are_node_tags(value: Any) -> bool:
 
 
 def is_alias(value: Any) -> bool:
+    """Check an alias of ``DATABASES``, or None."""
     return value is None or value in connections
 
 

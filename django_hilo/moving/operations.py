@@ -1,3 +1,5 @@
+"""The migration operation that changes a key to a `HiLoField`."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What drf-spectacular says of the endpoints; imported only if it is installed.
+"""The OpenAPI schema of the endpoints; imported only if drf-spectacular is installed.
 
 The views' docstrings, serializers and queries are the texts and types of the schema.
 """

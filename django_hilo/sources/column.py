@@ -49,7 +49,7 @@ class ColumnCounter(OwnCounter):
         return self.row_floor(using) if self.shared_column is None else 0
 
     def raise_default(self, using: str) -> None:
-        """Let the default of the column go on over all ranges that were reserved."""
+        """Raise the default of the column above all reserved ranges."""
         column, number = self.shared_column, self.read_max(using)
         if column is not None and number:
             column.claim(using, number)

@@ -1,4 +1,4 @@
-"""Sequences of the database that nobody owns but you."""
+"""Sequences of the database that no other system uses."""
 
 from __future__ import annotations
 

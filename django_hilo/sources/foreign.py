@@ -1,3 +1,5 @@
+"""A counter that another system owns."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

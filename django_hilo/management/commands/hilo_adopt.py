@@ -1,3 +1,5 @@
+"""The command that raises a counter over that of another system."""
+
 from __future__ import annotations
 
 import re
@@ -18,6 +20,8 @@ _NAME = re.compile(r'[^"`]+|"[^"`]+"|`[^"`]+`')
 
 
 class Command(BaseCommand):
+    """Raise our own counter over that of another system, or the other way round."""
+
     help = (
         "Raises our own counter over that of another system, over the ids in the "
         "model's table, and over the keys of --table; with --back raises the other "

@@ -1,3 +1,5 @@
+"""The command that prints what a `MoveToHiLo` migration would do."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,6 +13,8 @@ from django_hilo.moving.steps import Step
 
 
 class Command(BaseCommand):
+    """Print the steps of a `MoveToHiLo` migration."""
+
     help = (
         "Prints what the MoveToHiLo operations of a migration would do to a database, "
         "step by step: tables, rows, locks and SQL, after the checks of the move. "

@@ -1,3 +1,5 @@
+"""The command that raises counters to the highest ids in the tables."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,6 +24,8 @@ from django_hilo.sources.own import OwnCounter
 
 
 class Command(BaseCommand):
+    """Raise counters to the highest ids in the tables."""
+
     help = (
         "Raises Max of each counter, and each gapless counter, to the highest id in "
         "the tables if it is lower: after a restore, a failover or an import by SQL. "

@@ -1,3 +1,5 @@
+"""The command that lists counters and bucket sizes."""
+
 from __future__ import annotations
 
 import json
@@ -18,6 +20,8 @@ OVERSIZED = 100_000
 
 
 class Command(BaseCommand):
+    """List the counters, or the sizes of buckets."""
+
     help = (
         "Shows the counters, or how full the buckets are that ids belong to. Changes "
         "nothing."

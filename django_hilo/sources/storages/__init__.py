@@ -1,4 +1,4 @@
-"""Where other systems keep their counters: one class for each kind of place."""
+"""Storages: the places where other systems keep their counters."""
 
 from django_hilo.sources.storages.row import Row
 from django_hilo.sources.storages.sequence import Sequence

@@ -49,7 +49,7 @@ class MariaDB:
     def raise_to(
         self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
     ) -> None:
-        """Let the next value be ``value`` or more; SETVAL never lowers."""
+        """Raise the next value to at least ``value``; SETVAL never lowers it."""
         name = quoted(connection, sequence)
         rows_of(connection, f"SELECT SETVAL({name}, %s, 0)", [value])
 

@@ -1,3 +1,5 @@
+"""Counters in one row of a table."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

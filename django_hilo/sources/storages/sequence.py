@@ -1,3 +1,5 @@
+"""Counters in a sequence of the database."""
+
 from __future__ import annotations
 
 from typing import Any
