@@ -93,6 +93,10 @@ class CollectionField(serializers.CharField):
         )
 
 
+class SearchField(serializers.CharField):
+    """Words to search for; an empty text finds everything."""
+
+
 class ServerPrefixField(serializers.CharField):
     """A server prefix inside the grammar."""
 

@@ -7,11 +7,13 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
+from django_hilo.identifiers import MAX_COLLECTION_LENGTH
 from django_hilo.rest_framework.fields import (
     CollectionField,
     DatabaseField,
     NameField,
     QueryNumberField,
+    SearchField,
 )
 from django_hilo.rest_framework.listing import CounterPagination
 
@@ -52,10 +54,11 @@ class DocumentsQuery(PageQuery):
         required=False,
         help_text=_("Only counters of this node; - for those without one."),
     )
-    search = serializers.RegexField(
-        r"^[^\x00]*\Z",
+    search = SearchField(
         required=False,
         allow_blank=True,
+        # Each word is a condition, and SQLite refuses a statement with a thousand.
+        max_length=MAX_COLLECTION_LENGTH,
         trim_whitespace=False,
         help_text=_("Parts of collections or node tags."),
     )

@@ -9,6 +9,7 @@ from inspect import getdoc
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -20,7 +21,6 @@ from drf_spectacular.utils import (
 
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
-    MAX_NUMBER,
     MAX_SERVER_PREFIX_LENGTH,
 )
 from django_hilo.rest_framework import fields, serializers, views
@@ -40,6 +40,12 @@ _PREFIX = {
     "pattern": f"^([^{_BARRED}]*[^{_BARRED}0-9])?$",
     "maxLength": MAX_SERVER_PREFIX_LENGTH,
 }
+# An empty search finds everything, as none does.
+_SEARCH = {
+    "type": "string",
+    "pattern": r"^[^\u0000]*$",
+    "maxLength": MAX_COLLECTION_LENGTH,
+}
 
 
 def _object(**properties: dict[str, Any]) -> dict[str, Any]:
@@ -49,13 +55,27 @@ def _object(**properties: dict[str, Any]) -> dict[str, Any]:
 _TEXT = {"type": "string"}
 _DETAIL = _object(detail=_TEXT)
 _NOT_RETURNED = _object(returned={"type": "boolean", "enum": [False]}, detail=_TEXT)
-# Not the serializer: drf-spectacular takes all of a PATCH for optional.
-_RAISE_MAX = _object(max={"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
 _MISTAKES = {
     "type": "object",
     "description": "Messages by the name of what is wrong, or a `detail`.",
     "additionalProperties": {"oneOf": [_TEXT, {"type": "array", "items": _TEXT}]},
 }
+
+
+class RaiseMaxBody(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Require Max: drf-spectacular takes everything in a PATCH for optional."""
+
+    target_class = serializers.RaiseMaxSerializer
+
+    def get_name(self, auto_schema: Any, direction: Any) -> str:
+        return "RaiseMax"
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        self.target.partial = False
+        schema: dict[str, Any] = auto_schema._map_serializer(
+            self.target, direction, bypass_extensions=True
+        )
+        return schema
 
 
 def _problem(description: Any, schema: Any = _DETAIL) -> OpenApiResponse:
@@ -137,6 +157,7 @@ def describe() -> None:
     """Decorate the views, and the fields whose grammar the schema can express."""
     extend_schema_field(_COLLECTION)(fields.CollectionField)
     extend_schema_field(_PREFIX)(fields.ServerPrefixField)
+    extend_schema_field(_SEARCH)(fields.SearchField)
     counter = serializers.DocumentSerializer
     orders = {
         "collection": "orders",
@@ -158,7 +179,7 @@ def describe() -> None:
         "collection",
         "node_tag",
         sends={"max": 500},
-        body=_RAISE_MAX,
+        body=serializers.RaiseMaxSerializer,
         shows=orders | {"max": 500},
         conflict={409: _problem(_("Max is over it already."))},
     )
