@@ -25,7 +25,7 @@ from django_hilo._allocation.allocate import (
 from django_hilo._allocation.cache import CachedRange, Slice
 from django_hilo._allocation.fast_path import known, learn, stream
 from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.target import AnyTarget, resolve
+from django_hilo._allocation.target import AnyTarget, Target, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo.conf import settings
 from django_hilo.counters.ranges import HiLoKeyGenerator
@@ -45,8 +45,7 @@ def next_number(target: AnyTarget, using: str | None = None) -> int:
 
 def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
     """Return the next ``n`` numbers, for one reservation at most; n >= 1."""
-    _check_count(n)
-    return _numbers(allocate(resolve(target, using), n))
+    return _numbers(_taken(target, n, using)[1])
 
 
 def next_id(
@@ -82,18 +81,14 @@ def next_id(
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, for one reservation at most; n >= 1."""
-    _check_count(n)
-    resolved = resolve(target, using)
-    return ids_of(resolved, allocate(resolved, n))
+    return ids_of(*_taken(target, n, using))
 
 
 def next_numbered_ids(
     target: AnyTarget, n: int, using: str | None = None
 ) -> list[tuple[int, str]]:
     """Return the next ``n`` ids, each after its number; as `next_ids`."""
-    _check_count(n)
-    resolved = resolve(target, using)
-    slices = allocate(resolved, n)
+    resolved, slices = _taken(target, n, using)
     return list(zip(_numbers(slices), ids_of(resolved, slices), strict=True))
 
 
@@ -120,43 +115,27 @@ def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerat
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number; leaves the event loop only when a range is needed."""
-    slices = allocate_in_memory(resolve(target, using), 1)
-    if slices:
-        return slices[0].low
-    return await sync_to_async(next_number)(target, using)
+    return (await _ataken(target, 1, using))[1][0].low
 
 
 async def anext_numbers(
     target: AnyTarget, n: int, using: str | None = None
 ) -> list[int]:
     """Return the next ``n`` numbers, as `next_numbers`."""
-    _check_count(n)
-    slices = allocate_in_memory(resolve(target, using), n)
-    if slices:
-        return _numbers(slices)
-    return await sync_to_async(next_numbers)(target, n, using)
+    return _numbers((await _ataken(target, n, using))[1])
 
 
 async def anext_id(
     target: AnyTarget, using: str | None = None, *, anchor: str | None = None
 ) -> str:
     """Return the next id; leaves the event loop only when a range is needed."""
-    resolved = resolve(target, using)
     end = "" if anchor is None else f"${check_anchor(anchor)}"
-    slices = allocate_in_memory(resolved, 1)
-    if slices:
-        return _ended(ids_of(resolved, slices)[0], end)
-    return await sync_to_async(next_id)(target, using, anchor=anchor)
+    return _ended(ids_of(*await _ataken(target, 1, using))[0], end)
 
 
 async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, as `next_ids`."""
-    _check_count(n)
-    resolved = resolve(target, using)
-    slices = allocate_in_memory(resolved, n)
-    if slices:
-        return ids_of(resolved, slices)
-    return await sync_to_async(next_ids)(target, n, using)
+    return ids_of(*await _ataken(target, n, using))
 
 
 async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterator[str]:
@@ -195,6 +174,23 @@ def return_ranges(using: str | None = None) -> int:
 async def areturn_ranges(using: str | None = None) -> int:
     """Return the unused ends, as `return_ranges`."""
     return await sync_to_async(return_ranges)(using)
+
+
+def _taken(target: AnyTarget, n: int, using: str | None) -> tuple[Target, list[Slice]]:
+    _check_count(n)
+    resolved = resolve(target, using)
+    return resolved, allocate(resolved, n)
+
+
+async def _ataken(
+    target: AnyTarget, n: int, using: str | None
+) -> tuple[Target, list[Slice]]:
+    _check_count(n)
+    resolved = resolve(target, using)
+    slices = allocate_in_memory(resolved, n)
+    if slices:
+        return resolved, slices
+    return await sync_to_async(_taken)(target, n, using)
 
 
 def _check_count(n: int) -> None:

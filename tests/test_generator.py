@@ -374,7 +374,7 @@ class TestMemory:
         assert next_id(Order) == "orders/1-A"
 
 
-@pytest.mark.parametrize("where", ["begin_refill", "end_refill"])
+@pytest.mark.parametrize("where", ["begin_refill", "add"])
 def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
     """A signal's handler may raise between any two steps, as Celery's limits do."""
     real, raised = getattr(Counter, where), []

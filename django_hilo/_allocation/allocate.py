@@ -1,19 +1,41 @@
-"""Numbers and ids, taken from memory or from a new range."""
+"""Numbers and ids, taken from memory or from a new range.
+
+One thread reserves a range of a counter while the others wait for it; no lock is held
+meanwhile, and errors are shared. With ``HILO["PREFETCH_AT"]`` a thread in the
+background reserves the next range before the numbers are used up.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Any
 
-from django.db import connections
+from django.db import Error, connections
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.block import Style
 from django_hilo._allocation.cache import Slice
-from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.refill import allocate_bound, prefetch, refill
+from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
-from django_hilo._database.connection import schema_of
+from django_hilo._allocation.transaction import TransactionState
+from django_hilo._database.connection import (
+    database_key,
+    has_schemas,
+    in_tests,
+    schema_of,
+    use_own,
+)
+from django_hilo._database.dialects import dialect_of
+from django_hilo.conf import settings
+from django_hilo.counters import reservation
+from django_hilo.counters.ranges import Reservation
+from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+
+logger = logging.getLogger("django_hilo")
 
 
 def allocate(target: Target, count: int) -> list[Slice]:
@@ -23,7 +45,7 @@ def allocate(target: Target, count: int) -> list[Slice]:
     if slices is None:
         slices = _allocate_anew(target, counter, count)
     if counter.is_due:
-        prefetch(target, counter)
+        _prefetch(target, counter)
     return slices
 
 
@@ -35,7 +57,7 @@ def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
     counter = pool.current().counter(target.key)
     slices = counter.take(count)
     if counter.is_due:
-        prefetch(target, counter)
+        _prefetch(target, counter)
     return slices
 
 
@@ -49,10 +71,11 @@ def allocate_id(
     counter, style, ids = pool.current().counter(target.key), target.style, spent
     while (ids := counter.cut(style, ids)) is not None:
         if counter.is_due:
-            prefetch(target, counter)
+            _prefetch(target, counter)
         for id in ids:
             return id, ids
-    return _ids_of(style, _allocate_anew(target, counter, 1))[0], None
+    low, high, reserved = _allocate_anew(target, counter, 1)[0]
+    return style.of(reserved).ids(low, high)[0], None
 
 
 def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] | None:
@@ -60,27 +83,191 @@ def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] 
     counter = pool.current().counter(target.key)
     ids = counter.cut(target.style, spent)
     if counter.is_due:
-        prefetch(target, counter)
+        _prefetch(target, counter)
     return ids
 
 
 def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
     """Return the ids of numbers that were taken."""
-    return _ids_of(target.style, slices)
-
-
-def _ids_of(style: Style, slices: Iterable[Slice]) -> list[Any]:
-    found: list[Any] = []
-    for low, high, reservation in slices:
-        found += style.of(reservation).ids(low, high)
-    return found
+    style = target.style
+    return [
+        id for low, high, reserved in slices for id in style.of(reserved).ids(low, high)
+    ]
 
 
 def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
     if target.source.in_callers_transaction(target.using):
-        return allocate_bound(target, counter, count)
-    slices = refill(target, counter, count)
+        return _allocate_bound(target, counter, count)
+    slices = _refill(target, counter, count)
     while slices is None:
         # Another thread reserved a range.
-        slices = counter.take(count) or refill(target, counter, count)
+        slices = counter.take(count) or _refill(target, counter, count)
     return slices
+
+
+def _allocate_bound(target: Target, counter: Counter, count: int) -> list[Slice]:
+    """Take numbers of ranges that belong to the caller's transaction."""
+    connection = connections[target.using]
+    state = TransactionState.of(connection)
+    slices = state.take(counter, count)
+    while slices is None:
+        capacity = count  # without atomic() nothing could be kept
+        if connection.in_atomic_block:
+            least, most = target.capacities
+            capacity = state.capacity(counter).next(least, least, most)
+        reserved = _reserve(target, counter, max(capacity, count), count, bound=True)
+        slices = state.add(counter, reserved, capacity, count)
+        for each in reserved:
+            reservation.announce(each, target.using)
+    return slices
+
+
+def _refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
+    """Reserve a range and take from it; None after waiting for another thread."""
+    connection = connections[target.using]
+    if connection.settings_dict["OPTIONS"].get("pool"):
+        # Before others wait for us: a thread that waits inside a transaction may hold
+        # the last connection of Django's pool.
+        with suppress(Error):  # the reservation raises it, and tries again
+            connection.ensure_connection()
+    mine = Refill()
+    try:
+        others = counter.begin_refill(mine)
+        if others is None:
+            return _refill_as(mine, target, counter, count)
+    finally:
+        # Also if a signal handler raises anywhere.
+        if not mine.done():
+            counter.end_refill(mine)
+    _wait(target, others)
+    return None
+
+
+def _refill_as(
+    mine: Refill, target: Target, counter: Counter, count: int
+) -> list[Slice] | None:
+    """Reserve a range and take from it, while other threads wait.
+
+    A ``count`` of 0 leaves all of it to them.
+    """
+    mine.owner = threading.get_ident()
+    began = time.monotonic()
+    try:
+        least, most = target.capacities
+        capacity = counter.capacity.next(least, least, most)
+        size, at_least = max(capacity, count), max(count, 1)
+        reserved = _reserve(target, counter, size, at_least, bound=False)
+        mine.prefetch_at = settings.PREFETCH_AT
+        if mine.prefetch_at is not None:
+            if _may_prefetch(target):
+                mine.seconds = time.monotonic() - began
+            else:
+                mine.prefetch_at = None
+        slices = counter.add(mine, reserved, capacity, count)
+    except BaseException as error:
+        counter.end_refill(mine, error)
+        raise
+    for each in reserved:
+        reservation.announce(each, target.using)
+    return slices
+
+
+def _reserve(
+    target: Target, counter: Counter, size: int, at_least: int, bound: bool
+) -> list[Reservation]:
+    """Reserve ranges of a target's counter, over all numbers that are known."""
+    source, minimum = target.source, counter.seen
+    if bound or counter.source is None:
+        minimum = max(minimum, source.above_rows(target.using))
+    stored = counter.stored
+    reserved = source.reserve(target.using, size, needed=at_least, above=minimum)
+    counter.source = source
+    met = reserved[0].met
+    if met is not None:
+        # Another thread may have raised Max or returned a range meanwhile.
+        is_low, was_low = met < min(stored, counter.stored), counter.is_low
+        counter.is_low = is_low
+        if is_low and not was_low:
+            logger.warning(
+                "%s on %r fell back to %d, from at least %d: by a restore, a failover, "
+                "SQL, or another site with its node tag. This process goes on over the "
+                "numbers that it knows, but others may not know them. Run: "
+                "python manage.py hilo_raise_max --database=%s",
+                *(source.name, target.using, met, stored, target.using),
+            )
+    return source.named(reserved, target.collection)
+
+
+def _wait(target: Target, refill: Refill) -> None:
+    if refill.owner == threading.get_ident():
+        raise NestedReservation(
+            f"This thread is reserving a range of {target.name!r} on {target.using!r} "
+            f"already, and was asked for another number meanwhile: by a finalizer "
+            f"(__del__), a receiver of connection_created, or a signal handler. Take "
+            f"ids elsewhere."
+        )
+    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    try:
+        refill.result(timeout=longest)
+    except FutureTimeout:
+        raise ReservationTimeout(
+            f"Another thread has been reserving a range of {target.name!r} on "
+            f"{target.using!r} for {longest:g} s; look at what its database waits for."
+        ) from None
+    except HiLoError as error:
+        # Re-raise here, so that waiting threads do not each wait for the same lock.
+        raise type(error)(str(error)) from error
+    except BaseException:  # noqa: BLE001, S110 - the other thread's own; try here
+        pass
+
+
+def _may_prefetch(target: Target) -> bool:
+    """Whether another thread may fetch the next range.
+
+    SQLite has one writer at a time, tests end their transactions and databases, and
+    only the connection of its own thread knows a tenant's schema.
+    """
+    connection = connections[target.using]
+    has_one_writer = dialect_of(connection).has_one_writer
+    return not (has_one_writer or in_tests() or has_schemas(connection))
+
+
+def _prefetch(target: Target, counter: Counter) -> None:
+    """Let a thread fetch the next range, once for each range.
+
+    Callers that run out of numbers meanwhile wait for it, and so does `return_ranges`
+    when the process ends.
+    """
+    if counter.refill is not None:
+        return
+    mine = Refill()
+    try:
+        if counter.begin_ahead(mine):
+            # A daemon: if a signal handler interrupts the start, nobody knows of the
+            # thread, and it must not keep the process from ending.
+            work = (mine, target, counter)
+            threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
+    except RuntimeError:  # the interpreter is ending
+        counter.end_refill(mine)
+    except BaseException:
+        counter.end_refill(mine)
+        raise
+
+
+def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
+    try:
+        # Meanwhile the alias may have become that of another database.
+        if database_key(target.using) == counter.key.database:
+            with use_own(target.using):
+                _refill_as(mine, target, counter, 0)
+    except Exception as error:  # noqa: BLE001 - nobody asked yet
+        logger.warning(
+            "The next range of %r on %r could not be fetched ahead: %s",
+            target.name,
+            target.using,
+            error,
+        )
+    finally:
+        if not mine.done():
+            counter.end_refill(mine)
+        connections.close_all()

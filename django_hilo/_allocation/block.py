@@ -18,10 +18,11 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, compress, product, starmap
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import id_end, id_start
@@ -29,27 +30,6 @@ from django_hilo.identifiers import id_end, id_start
 MAX_SIZE = 8_192
 
 _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
-
-
-class Format(Protocol):
-    """Makes ids of consecutive numbers."""
-
-    def ids(self, low: int, high: int) -> Sequence[Any]:
-        """Return the ids of the numbers ``low`` to ``high``."""
-
-    def block(self, low: int, most: int) -> tuple[Iterator[Any], int]:
-        """Return an iterator in C over the next ids, up to ``most``, and their count.
-
-        They are made as they are taken: a list of them would be twenty times as large
-        as all that a counter holds otherwise.
-        """
-
-
-class Style(Protocol):
-    """How a target's ids look; the server prefix and the tag come from the range."""
-
-    def of(self, reservation: Reservation) -> Format:
-        """Return the format of a range's ids."""
 
 
 class TextFormat(NamedTuple):
@@ -63,25 +43,20 @@ class TextFormat(NamedTuple):
     width: int
 
     def ids(self, low: int, high: int) -> list[str]:
+        """Return the ids of the numbers ``low`` to ``high``."""
         found: list[str] = []
         while low <= high:
-            heads, tails = self._parts(low, high - low + 1)
-            found += [head + tail for head in heads for tail in tails]
-            low += len(heads) * len(tails)
+            ids, count = self.block(low, high - low + 1)
+            found += ids
+            low += count
         return found
 
     def block(self, low: int, most: int) -> tuple[Iterator[str], int]:
-        heads, tails = self._parts(low, most)
-        pairs = product(heads, tails)
-        # The first pair is a new tuple; product() uses it again for all later ones.
-        first = operator.add(*next(pairs))
-        ids = chain(iter((first,)), starmap(operator.add, pairs))
-        return ids, len(heads) * len(tails)
+        """Return an iterator in C over the next ids, up to ``most``, and their count.
 
-    def _parts(self, low: int, most: int) -> tuple[list[str], tuple[str, ...]]:
-        """Return beginnings and ends that make the next ids: ``orders/12``, ``345-A``.
-
-        The ends are made once. Up to ``most`` ids: whole thousands, or up to the next.
+        An id is a beginning and an end, ``orders/12`` and ``345-A``: whole thousands of
+        them, or those up to the next thousand. The ends are made once, and the ids as
+        they are taken: a list would be twenty times as large as all else of a counter.
         """
         thousands, first = divmod(low, 1000)
         heads, digits = [self.start], max(self.width, 1)
@@ -91,7 +66,12 @@ class TextFormat(NamedTuple):
             following = range(thousands, thousands + several)
             heads = [f"{self.start}{each:0{zeros}}" for each in following]
             digits = 3
-        return heads, _tails(digits, self.end)[first : first + most]
+        tails = _tails(digits, self.end)[first : first + most]
+        pairs = product(heads, tails)
+        # The first pair is a new tuple; product() uses it again for all later ones.
+        one = operator.add(*next(pairs))
+        ids = chain(iter((one,)), starmap(operator.add, pairs))
+        return ids, len(heads) * len(tails)
 
 
 @lru_cache(64)
@@ -108,6 +88,7 @@ class TextStyle(NamedTuple):
     width: int
 
     def of(self, reservation: Reservation) -> TextFormat:
+        """Return the format of a range's ids; it has the server prefix and the tag."""
         prefix = reservation.server_prefix
         return TextFormat(
             id_start(self.collection, self.separator, prefix),
@@ -129,32 +110,31 @@ class Numbers(NamedTuple):
         return iter(range(low, low + most)), most
 
 
+Style = TextStyle | Numbers
+
+
 class _Page:
     """Ones, which Linux turns into zeros in the child of a fork."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
-        self._memory: Any = bytearray(MAX_SIZE)
-        self._is_wiped = True
-        if hasattr(os, "fork"):
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-            self._memory = mmap.mmap(-1, MAX_SIZE, flags)
-            try:
-                self._memory.madvise(_MADV_WIPEONFORK)
-            except OSError:
-                self._is_wiped = False
-        self._memory[:] = b"\x01" * MAX_SIZE
-        self._view = memoryview(self._memory)
+        self._ones: memoryview | None = None
+        with suppress(AttributeError, OSError):  # another system
+            memory = mmap.mmap(-1, MAX_SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            memory.madvise(_MADV_WIPEONFORK)
+            memory[:] = b"\x01" * MAX_SIZE
+            self._ones = memoryview(memory)
 
-    def marks(self) -> Iterator[int]:
+    def marks(self) -> Iterator[Any]:
         """Return an iterator in C that is true while the process is the same."""
-        if self._is_wiped:
-            return iter(self._view)
+        if self._ones is not None:
+            return iter(self._ones)
         return map(self._pid.__eq__, iter(os.getpid, None))
 
     def wipe(self) -> None:
         """Do what a fork would do."""
-        self._memory[:] = bytes(MAX_SIZE)
+        if self._ones is not None:
+            self._ones[:] = bytes(MAX_SIZE)
 
 
 class _Locked:
@@ -172,7 +152,6 @@ class _Locked:
             return next(self._ids)
 
     def end(self) -> int:
-        """Take the remaining ids at once; return how many they were."""
         with self._lock:
             return len(list(self._ids))
 
@@ -188,7 +167,10 @@ def block_of(ids: Iterator[Any]) -> Iterator[Any]:
 
 
 def end_block(ids: Iterator[Any]) -> int:
-    """Let an iterator of `block_of` end now; return how many ids it had left."""
+    """Let an iterator of `block_of` end now; return how many ids it had left.
+
+    They are taken in one step, since another thread must not take one in between.
+    """
     return ids.end() if isinstance(ids, _Locked) else len(list(ids))
 
 

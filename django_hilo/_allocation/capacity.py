@@ -1,9 +1,8 @@
-"""How many numbers to fetch next, and when to fetch them."""
+"""How many numbers to fetch next."""
 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
@@ -36,15 +35,6 @@ def next_capacity(
     else:
         size = last_size // 2
     return max(capacity, min(size, max_capacity))
-
-
-class Ahead(NamedTuple):
-    """When to fetch the range after one."""
-
-    # Share of the range that is used then, over 0 and under 1.
-    share: float
-    # How long it took to fetch the range.
-    seconds: float
 
 
 class AdaptiveCapacity:

@@ -71,54 +71,48 @@ def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
 def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     """Keep later ranges above the numbers of explicit ids inserted on ``using``."""
     bound = reserve_explicit(target, numbers)
-    counter, number = pool.current().counter(target.key), max(numbers)
-    if bound or counter.is_stored(number):
+    counter, floor = pool.current().counter(target.key), Floor(max(numbers))
+    if bound or floor.number <= counter.stored:
         return
-    if connections[using].in_atomic_block:
-        _raise_after_commit(target, counter, number, using)
-    else:
-        _raise_now(target, counter, Floor(number))
+    connection = connections[using]
+    if not connection.in_atomic_block:
+        _raise_now(target, counter, floor)
+        return
+    state = TransactionState.of(connection)
+    known = state.floor(target.key)
+    if known is not None:
+        known.number = max(known.number, floor.number)
+        return
+    # Not a detector of the state: the floor is written even if SQL rolled back a part
+    # of the transaction, since an unneeded floor is only a gap.
+    raise_it = partial(_raise_now, target, counter, floor)
+    state.note_floor(target.key, floor, RollbackDetector(connection, raise_it))
 
 
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     connection = connections[target.using]
     state = TransactionState.of(connection)
-    floor = state.floor(target.key)
-    if counter.is_stored(number) or (floor is not None and number <= floor.number):
+    known = state.floor(target.key)
+    if number <= max(counter.stored, known.number if known else 0):
         return
-    adaptive = AdaptiveCapacity() if floor is None else floor.step
-    step = adaptive.next(0, *target.capacities)
-    highest = min(number + step, target.source.max_number)
-    target.source.raise_floor(target.using, highest)
+    step = known.step if known else AdaptiveCapacity()
+    floor = Floor(_next_floor(target, step, number), step)
+    target.source.raise_floor(target.using, floor.number)
     if connection.in_atomic_block:
         # One for each write: a savepoint that rolls back undoes its own write.
-        floor = Floor(highest, adaptive)
-        floor.step.note(step)
-        detector = state.detector(lambda: counter.note_stored(highest))
+        detector = state.detector(partial(counter.note_stored, floor.number))
         state.note_floor(target.key, floor, detector)
 
 
-def _raise_after_commit(
-    target: Target, counter: Counter, number: int, using: str
-) -> None:
-    state = TransactionState.of(connections[using])
-    floor = state.floor(target.key)
-    if floor is None:
-        floor = Floor(number)
-        raise_it = partial(_raise_now, target, counter, floor)
-        # Not a detector of the state: the floor is written even if SQL rolled back a
-        # part of the transaction, since an unneeded floor is only a gap.
-        detector = RollbackDetector(connections[using], raise_it)
-        state.note_floor(target.key, floor, detector)
-    else:
-        floor.number = max(floor.number, number)
+def _next_floor(target: Target, step: AdaptiveCapacity, number: int) -> int:
+    size = step.next(0, *target.capacities)
+    step.note(size)
+    return min(number + size, target.source.max_number)
 
 
 def _raise_now(target: Target, counter: Counter, floor: Floor) -> None:
     number = floor.number
-    step = counter.floor_step.next(0, *target.capacities)
-    counter.floor_step.note(step)
-    highest = min(number + step, target.source.max_number)
+    highest = _next_floor(target, counter.floor_step, number)
     try:
         target.source.raise_floor(target.using, highest)
     except TableMissing as error:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from django_hilo._allocation import block as blocks
-from django_hilo._allocation.block import MAX_SIZE, Style
-from django_hilo._allocation.cache import Cache, CachedRange, Slice
-from django_hilo._allocation.capacity import AdaptiveCapacity, Ahead
+from django_hilo._allocation.block import MAX_SIZE, Style, block_of, end_block
+from django_hilo._allocation.cache import CachedRange, Slice, take_from
+from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.sources.base import Source
+
+_SMALLEST_BLOCK = 16
 
 
 class CounterKey(NamedTuple):
@@ -35,6 +38,18 @@ class Refill(Future[None]):
 
     # The thread that reserves, by its identifier.
     owner: int | None = None
+    # The share of its range that is used when the next one is due; None: all of it.
+    # Then it matters how many seconds the reservation takes.
+    prefetch_at: float | None = None
+    seconds = 0.0
+
+
+class _Block(NamedTuple):
+    """Ids that callers are taking now, out of one range."""
+
+    ids: Iterator[Any]
+    style: Style
+    cached: CachedRange
 
 
 class Counter:
@@ -46,6 +61,11 @@ class Counter:
         self.source: Source | None = None
         # Re-entrant, because only such a lock knows the thread that holds it.
         self._lock = threading.RLock()
+        self._ranges: deque[CachedRange] = deque()  # in the order in which they came
+        self._block: _Block | None = None
+        # Doubled for each block that is used up, so that no long list is made for a
+        # caller who asks for numbers in between.
+        self._block_size = _SMALLEST_BLOCK
         self.refill: Refill | None = None
         # The newest refill that nobody waited for when it began.
         self.ahead: Refill | None = None
@@ -57,13 +77,12 @@ class Counter:
         self.seen = 0
         # The highest explicit number, which a return must not forget.
         self._explicit = 0
-        self._cache = Cache()
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
         self.stored = 0
         # Whether the row was found under that, and not found higher since.
-        self._is_low = False
+        self.is_low = False
         self.capacity = AdaptiveCapacity()
         # How far above an explicit number to raise the floor: a longer import pays one
         # write per step, not per row.
@@ -86,9 +105,40 @@ class Counter:
     def take(self, count: int) -> list[Slice] | None:
         """Take ``count`` numbers; None if fewer are left."""
         with self.locked():
-            slices = self._cache.take(count)
-            self._note_due()
-            return slices
+            return self._take(count)
+
+    def cut(self, style: Style, spent: Iterator[Any] | None) -> Iterator[Any] | None:
+        """Return an iterator over the next ids; None if no number is left.
+
+        All callers get the same iterator until they say that it is ``spent``.
+        """
+        with self.locked():
+            block = self._block
+            if block and block.ids is not spent and block.style == style:
+                return block.ids
+            self._recall()
+            self.is_due = False
+            if not self._ranges:
+                return None
+            cached = self._ranges[0]
+            most = min(self._block_size, cached.left)
+            if self._due_at >= 0:
+                # The caller takes the first id at once. The block ends where the next
+                # range is due, because only the next cut notices it.
+                until_due = self._left() - 1 - self._due_at
+                self.is_due = until_due <= 0
+                most = most if self.is_due else min(most, until_due)
+            made, count = style.of(cached.reservation).block(cached.next, most)
+            cached.take(count)
+            ids = block_of(made)
+            self._block = _Block(ids, style, cached)
+            self._block_size = min(self._block_size * 2, MAX_SIZE)
+            return ids
+
+    def recall(self) -> None:
+        """Take back the numbers whose ids are made but not taken."""
+        with self.locked():
+            self._recall()
 
     def begin_refill(self, mine: Refill) -> Refill | None:
         """Let others wait for this refill; return that of a thread that came first."""
@@ -97,14 +147,6 @@ class Counter:
                 self.refill = mine
                 return None
             return self.refill
-
-    def end_refill(self, mine: Refill, error: BaseException | None = None) -> None:
-        """Let nobody wait for this refill any more; it may have ended already."""
-        with self.locked():
-            if self.refill is mine:
-                self.refill = None
-            if not mine.done():
-                mine.set_exception(error) if error else mine.set_result(None)
 
     def begin_ahead(self, mine: Refill) -> bool:
         """Let others wait for this refill, if the next range is due now."""
@@ -115,52 +157,24 @@ class Counter:
             self.is_due, self._due_at = False, -1
             return True
 
-    def cut(self, style: Style, spent: Iterator[Any] | None) -> Iterator[Any] | None:
-        """Return an iterator over the next ids; None if no number is left.
-
-        All callers get the same iterator until they say that it is ``spent``.
-        """
+    def end_refill(self, mine: Refill, error: BaseException | None = None) -> None:
+        """Let nobody wait for this refill any more; it may have ended already."""
         with self.locked():
-            ids = self._cache.block(style, spent)
-            if ids is None:
-                self._cache.recall()
-                most, is_due = MAX_SIZE, False
-                if self._due_at >= 0:
-                    # The caller takes the first id at once. The block ends where the
-                    # next range is due, because only the next cut notices it.
-                    until_due = self._cache.left - 1 - self._due_at
-                    is_due = until_due <= 0
-                    most = MAX_SIZE if is_due else until_due
-                ids = self._cache.cut(style, most)
-                self.is_due = is_due and ids is not None
-            return ids
-
-    def _note_due(self) -> None:
-        self.is_due = self._due_at >= 0 and self._cache.left <= self._due_at
-
-    def recall(self) -> None:
-        """Take back the numbers whose ids are made but not taken."""
-        with self.locked():
-            self._cache.recall()
+            self._end(mine, error)
 
     def add(
-        self,
-        reservations: Sequence[Reservation],
-        capacity: int,
-        count: int,
-        ahead: Ahead | None = None,
+        self, mine: Refill, reserved: Sequence[Reservation], capacity: int, count: int
     ) -> list[Slice] | None:
-        """Add committed ranges and take ``count`` numbers, if any, before others do."""
+        """End a refill: add its ranges, and take ``count`` numbers before others do."""
         with self.locked():
-            for reservation in reservations:
-                cached = CachedRange(reservation)
-                self._put(cached, capacity, ahead.seconds if ahead else 0.0)
+            for each in reserved:
+                self._put(CachedRange(each), capacity, mine.seconds)
             self._explicit_since_refill.clear()
-            if ahead is not None:
-                size = sum(each.range.size for each in reservations)
-                self._due_at = int(size * (1 - ahead.share))
-            slices = self._cache.take(count) if count else None
-            self._note_due()
+            if mine.prefetch_at is not None:
+                size = sum(each.range.size for each in reserved)
+                self._due_at = int(size * (1 - mine.prefetch_at))
+            slices = self._take(count)
+            self._end(mine)
             return slices
 
     def promote(self, cached: CachedRange, capacity: int) -> None:
@@ -168,19 +182,12 @@ class Counter:
         with self.locked():
             self._put(cached, capacity)
 
-    def _put(self, cached: CachedRange, capacity: int, took: float = 0.0) -> None:
-        high = cached.reservation.range.high
-        self.seen = max(self.seen, high)
-        self.stored = max(self.stored, high)
-        self.capacity.note(capacity, took)
-        since = self._explicit_since_refill
-        if cached.left and not (since and cached.has_any(since)):
-            self._cache.put(cached)
-
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that contain one of these numbers."""
         with self.locked():
-            self._cache.drop(numbers)
+            self._recall()
+            kept = (each for each in self._ranges if not each.has_any(numbers))
+            self._ranges = deque(kept)
             if self.refill is not None:
                 self._explicit_since_refill.update(numbers)
 
@@ -190,20 +197,6 @@ class Counter:
             self._explicit = max(self._explicit, number)
             self.seen = max(self.seen, number)
 
-    def is_stored(self, number: int) -> bool:
-        """Whether the row's Max is known to be at least this number."""
-        return number <= self.stored
-
-    def is_found_low(self, met: int, stored: int) -> bool:
-        """Whether the row fell under the Max that is known, for the first time.
-
-        ``met`` is the Max that a reservation found, and ``stored`` the one known
-        before it. Another thread may raise it or return a range meanwhile.
-        """
-        with self.locked():
-            was_low, self._is_low = self._is_low, met < min(stored, self.stored)
-            return self._is_low and not was_low
-
     def note_stored(self, number: int) -> None:
         """Note that the row's Max is at least this number."""
         with self.locked():
@@ -212,10 +205,10 @@ class Counter:
     def drain(self) -> CachedRange | None:
         """Give up all ranges; return the newest one, which alone can be returned."""
         with self.locked():
+            self._recall()
+            ranges, self._ranges = self._ranges, deque()
             newest = max(
-                self._cache.drain(),
-                key=lambda cached: cached.reservation.range.high,
-                default=None,
+                ranges, key=lambda each: each.reservation.range.high, default=None
             )
             if newest is not None:
                 # Max may fall to it at any moment, so an explicit id above it that
@@ -228,6 +221,42 @@ class Counter:
         with self.locked():
             if self.seen == high:
                 self.seen = max(last, self._explicit)
+
+    # The rest needs the lock.
+
+    def _take(self, count: int) -> list[Slice] | None:
+        self._recall()
+        slices = take_from(self._ranges, count) if count else None
+        self.is_due = self._due_at >= 0 and self._left() <= self._due_at
+        return slices
+
+    def _end(self, mine: Refill, error: BaseException | None = None) -> None:
+        if self.refill is mine:
+            self.refill = None
+        if not mine.done():
+            mine.set_exception(error) if error else mine.set_result(None)
+
+    def _left(self) -> int:
+        return sum(each.left for each in self._ranges)
+
+    def _put(self, cached: CachedRange, capacity: int, took: float = 0.0) -> None:
+        self.seen = max(self.seen, cached.high)
+        self.stored = max(self.stored, cached.high)
+        self.capacity.note(capacity, took)
+        since = self._explicit_since_refill
+        if cached.left and not (since and cached.has_any(since)):
+            self._ranges.append(cached)
+
+    def _recall(self) -> None:
+        if self._block is not None:
+            # If a signal handler interrupts this, the numbers become a gap.
+            left = end_block(self._block.ids)
+            cached, self._block = self._block.cached, None
+            if left:
+                cached.next -= left
+                self._block_size = _SMALLEST_BLOCK
+        while self._ranges and not self._ranges[0].left:
+            self._ranges.popleft()
 
 
 class Pool:
@@ -245,10 +274,11 @@ class Pool:
             counter = self._counters.setdefault(key, Counter(key))
         return counter
 
-    def has_drawn_from(self, key: CounterKey) -> bool:
-        """Whether numbers of a counter were seen, so that it has had a row."""
+    def seen(self, key: CounterKey) -> int:
+        """Return the highest number seen of a counter; 0: it may not exist."""
+        # Looked up, not made: programs may name any number of collections.
         counter = self._counters.get(key)
-        return counter is not None and counter.seen > 0
+        return counter.seen if counter else 0
 
     def counters(self, using: str | None = None) -> list[Counter]:
         """Return all counters, or those of one alias."""

@@ -122,7 +122,13 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return _of_collection(check_collection(target), using)
     field = field_of(target)
     if using is None:
-        using = _written_to(target, field)
+        # A child of a model with a HiLo key may have another database than its parent.
+        if isinstance(target, models.Model):
+            using = router.db_for_write(type(target), instance=target)
+        elif isinstance(target, CounterField):
+            using = router.db_for_write(field.model)
+        else:
+            using = router.db_for_write(_model_of(target))
     collection = check_collection(field.collection_name)
     source = field.source or named_source(collection)
     if source is None:
@@ -131,24 +137,15 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
     return Target.of(collection, using, source, field, width)
 
 
-def _written_to(target: AnyTarget, field: Any) -> str:
-    # A child of a model with a HiLo key may have another database than its parent.
-    if isinstance(target, models.Model):
-        return router.db_for_write(type(target), instance=target)
-    if isinstance(target, str):
-        target = _model_of(target)
-    return router.db_for_write(target if isinstance(target, type) else field.model)
-
-
 def _of_collection(collection: str, using: str | None) -> Target:
     fields = fields_of(collection)
     if fields and fields[0].is_integer:
         return resolve(fields[0], using)
+    using = using or DEFAULT_DB_ALIAS
     source = named_source(collection)
     if source is not None:
-        field = fields[0] if fields else None
-        return Target.of(collection, using or DEFAULT_DB_ALIAS, source, field)
-    home = home_of(using or DEFAULT_DB_ALIAS)
+        return Target.of(collection, using, source, fields[0] if fields else None)
+    home = home_of(using)
     return Target.of(collection, home, OwnCounter(collection, settings.node_tag(home)))
 
 
@@ -195,7 +192,7 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
     """Return the HiLo field of a label, model or instance: the key, or the only one."""
     if isinstance(target, CounterField):
         return target
-    model = _model_of(target) if isinstance(target, str) else target
+    model = _model_of(target)
     if not hasattr(model, "_meta"):
         raise LookupError(
             f"{target!r} is no target: name a collection, a label such as "
@@ -213,11 +210,13 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
     return chosen[0]
 
 
-def _model_of(label: str) -> type[models.Model]:
+def _model_of(target: Any) -> Any:
+    if not isinstance(target, str):
+        return target
     try:
-        return apps.get_model(label)
+        return apps.get_model(target)
     except ValueError as error:
-        raise LookupError(f"{label!r} is no label such as 'shop.Order'.") from error
+        raise LookupError(f"{target!r} is no label such as 'shop.Order'.") from error
 
 
 def home_of(using: str) -> str:

@@ -9,7 +9,7 @@ rolls back.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,17 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter, CounterKey
 from django_hilo._database.rollback import RollbackDetector, RollbackWatcher
 from django_hilo.counters.ranges import Reservation
+
+
+@dataclass
+class Floor:
+    """The highest explicit number that a transaction has inserted.
+
+    ``step`` adapts how far above it the next floor is raised.
+    """
+
+    number: int
+    step: AdaptiveCapacity = field(default_factory=AdaptiveCapacity)
 
 
 class TransactionState:
@@ -39,7 +50,8 @@ class TransactionState:
             CounterKey, tuple[RollbackDetector, AdaptiveCapacity]
         ] = {}
         self._floors: dict[CounterKey, list[tuple[RollbackDetector, Floor]]] = {}
-        self._watcher = RollbackWatcher(connection)
+        # Returns a detector of rollbacks of the work up to now.
+        self.detector = RollbackWatcher(connection).detector
 
     @classmethod
     def of(cls, connection: BaseDatabaseWrapper) -> TransactionState:
@@ -49,34 +61,26 @@ class TransactionState:
             state = vars(connection)["hilo_transaction"] = cls(connection)
         return state
 
-    def detector(self, on_commit: Callable[[], None]) -> RollbackDetector:
-        """Return a detector of rollbacks of the work up to now."""
-        return self._watcher.detector(on_commit)
-
     def take(self, counter: Counter, count: int) -> list[Slice] | None:
         """Take numbers of ranges that this transaction has reserved."""
         with counter.locked():
             entries = self._valid(counter.key)
             return take_from(deque(cached for _, cached in entries), count)
 
-    def next_capacity(self, counter: Counter, least: int, most: int, count: int) -> int:
-        """Return the capacity of the range to reserve now in this transaction."""
-        if not self._connection.in_atomic_block:
-            return count  # nothing could be kept, see add()
-        detector, capacity = self._capacities.get(counter.key, (None, None))
-        if detector is not None and capacity is not None and detector.is_alive():
-            return capacity.next(least, least, most)
-        return counter.capacity.next(least, least, most)
+    def capacity(self, counter: Counter) -> AdaptiveCapacity:
+        """Return the capacity that this transaction goes on from."""
+        bound = self._capacities.get(counter.key)
+        return bound[1] if bound and bound[0].is_alive() else counter.capacity
 
     def add(
         self,
         counter: Counter,
-        reservations: Sequence[Reservation],
+        reserved: Sequence[Reservation],
         capacity: int,
         count: int,
     ) -> list[Slice] | None:
         """Bind ranges to the transaction, and take numbers of them."""
-        ranges = [CachedRange(reservation) for reservation in reservations]
+        ranges = [CachedRange(each) for each in reserved]
         if not self._connection.in_atomic_block:
             # Without autocommit and atomic(), Django does not announce a commit.
             return take_from(deque(ranges), count)
@@ -128,10 +132,8 @@ class TransactionState:
         self._capacities.clear()
         newest: dict[CounterKey, CachedRange] = {}
         for detector, (key, cached) in list(self._unfinished.items()):
-            high = cached.reservation.range.high
-            if detector.is_alive() and (
-                key not in newest or newest[key].reservation.range.high < high
-            ):
+            known = newest.get(key, cached)
+            if detector.is_alive() and known.high <= cached.high:
                 newest[key] = cached
         return newest
 
@@ -147,14 +149,3 @@ class TransactionState:
     ) -> None:
         """Note a floor that lasts as long as the detector's work."""
         self._floors.setdefault(key, []).append((detector, floor))
-
-
-@dataclass
-class Floor:
-    """The highest explicit number that a transaction has inserted.
-
-    ``step`` adapts how far above it the next floor is raised.
-    """
-
-    number: int
-    step: AdaptiveCapacity = field(default_factory=AdaptiveCapacity)

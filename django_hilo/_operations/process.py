@@ -15,7 +15,7 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 
 from django_hilo import generator
-from django_hilo._allocation import pool, refill
+from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
 from django_hilo._database import connection as own_connection
 from django_hilo._database.dialects import dialect_of
@@ -72,7 +72,6 @@ def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
     pool.after_fork_in_child()
     own_connection.after_fork_in_child()
-    refill.after_fork_in_child()
     for signal in _SIGNALS:
         # A thread of the parent may have been sending.
         signal.lock = threading.Lock()

@@ -54,7 +54,7 @@ def known_target(collection: str, using: str | None = None) -> Target:
     # A counter that this process drew from needs no look into the database.
     is_own = isinstance(target.source, OwnCounter)
     is_known = target.field is not None or not is_own
-    if not is_known and not pool.current().has_drawn_from(target.key):
+    if not is_known and not pool.current().seen(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
@@ -131,9 +131,7 @@ def lend(
                 "source": source.name,
             }
         )
-    # Looked up, not made: programs may name any number of collections.
-    held = pool.current()
-    seen = held.counter(resolved.key).seen if held.has_drawn_from(resolved.key) else 0
+    seen = pool.current().seen(resolved.key)
     [lent] = source.reserve(
         resolved.using,
         size,

@@ -20,7 +20,6 @@ from django_hilo._allocation import block as blocks
 from django_hilo._allocation import pool
 from django_hilo._allocation.block import MAX_SIZE, Numbers, TextStyle, block_of
 from django_hilo._allocation.cache import CachedRange, take_from
-from django_hilo._allocation.capacity import Ahead
 from django_hilo._allocation.pool import Counter, CounterKey, Refill
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import Range, Reservation
@@ -42,10 +41,17 @@ def reserved(low: int, high: int, prefix: str = "", tag: str = "A") -> Reservati
     return Reservation("orders", tag, Range(low, high), prefix, "ticket")
 
 
+def ahead(share: float) -> Refill:
+    """A refill after which the next range is fetched ahead."""
+    refill = Refill()
+    refill.prefetch_at = share
+    return refill
+
+
 @pytest.fixture
 def counter() -> Counter:
     counter = Counter(CounterKey(None, "orders", "A"))
-    assert counter.add([reserved(1, 5000)], 5000, 1)[0].low == 1
+    assert counter.add(Refill(), [reserved(1, 5000)], 5000, 1)[0].low == 1
     return counter
 
 
@@ -53,9 +59,9 @@ def counter() -> Counter:
 def page(request, monkeypatch):
     """Blocks as they are here, and as on a system that wipes no pages."""
     page = blocks._Page()
-    assert page._is_wiped == (sys.platform == "linux")
+    assert (page._ones is not None) == (sys.platform == "linux")
     if request.param == "process id":
-        monkeypatch.setattr(page, "_is_wiped", False)
+        monkeypatch.setattr(page, "_ones", None)
     monkeypatch.setattr(blocks, "_page", page)
 
 
@@ -156,14 +162,14 @@ class TestCounters:
         assert list(ids) == ["orders/5000-A"]
         assert counter.cut(STYLE, ids) is None
         assert counter.take(1) is None
-        counter.add([reserved(7001, 7100)], 100, 1)
+        counter.add(Refill(), [reserved(7001, 7100)], 100, 1)
         assert next(counter.cut(STYLE, None)) == "orders/7002-A"
 
     def test_a_block_where_it_is_long_due(self, counter):
         """Another thread reserves already, so that nothing is fetched ahead."""
         counter.take(4999)
         counter.begin_refill(Refill())
-        counter.add([reserved(5001, 5100)], 100, 90, Ahead(0.5, 0.01))
+        counter.add(ahead(0.5), [reserved(5001, 5100)], 100, 90)
         assert counter.is_due
         assert not counter.begin_ahead(Refill())
         ids = counter.cut(STYLE, None)
@@ -183,7 +189,7 @@ class TestCounters:
     @pytest.mark.parametrize("asked", [0, 10, 49, 50, 51, 60, 98])
     def test_each_is_given_once_while_the_next_range_is_on_its_way(self, asked):
         counter = Counter(CounterKey(None, "orders", "A"))
-        counter.add([reserved(1, 100)], 100, 1, Ahead(0.5, 0.01))
+        counter.add(ahead(0.5), [reserved(1, 100)], 100, 1)
         assert counter.begin_refill(Refill()) is None  # another thread's, of many
         given = [1]
         if asked:
@@ -200,7 +206,7 @@ class TestCounters:
     )
     def test_the_next_range_is_due_no_sooner_than_asked_for(self, share, due_at):
         counter = Counter(CounterKey(None, "orders", "A"))
-        counter.add([reserved(1, 100)], 100, 1, Ahead(share, 0.01))
+        counter.add(ahead(share), [reserved(1, 100)], 100, 1)
         ids, given = None, 1
         while not counter.is_due:
             ids = counter.cut(Numbers(), ids)
@@ -227,9 +233,9 @@ class TestCounters:
                 counter.take(1)
         ours = reserved(7001, 7100)
         if way == "numbers":
-            assert counter.add([ours], 100, 1)[0].low == 7001
+            assert counter.add(Refill(), [ours], 100, 1)[0].low == 7001
         else:
-            counter.add([ours], 100, 0)
+            counter.add(Refill(), [ours], 100, 0)
             assert next(counter.cut(STYLE, ids)) == "orders/7001-A"
 
     def test_an_interrupt_while_numbers_are_taken_back(self, counter, monkeypatch):
@@ -240,7 +246,7 @@ class TestCounters:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("django_hilo._allocation.cache.end_block", interrupted)
+            patch.setattr("django_hilo._allocation.pool.end_block", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 counter.take(1)
         counter.drop([10])
@@ -272,7 +278,7 @@ class TestThreads:
                             break
             given.append(numbers)
 
-        counter.add([reserved(5001, 60_000)], 55_000, 1)
+        counter.add(Refill(), [reserved(5001, 60_000)], 55_000, 1)
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)
         try:
@@ -306,7 +312,7 @@ class TestForks:
         new_process()
         assert list(ids) == []
         own = Counter(counter.key)
-        own.add([reserved(1, 100)], 100, 1)
+        own.add(Refill(), [reserved(1, 100)], 100, 1)
         assert next(own.cut(STYLE, None)) == "orders/2-A"
 
 
@@ -338,10 +344,10 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
     for thread in threads:
         thread.join()
     given.append([next_id(Order)])  # they may have ended with the last of a range
-    cache = pool.current().counter(resolve(Order).key)._cache
+    counter = pool.current().counter(resolve(Order).key)
     numbers = sorted(parse(id).number for mine in given for id in mine)
     assert len(numbers) == len(set(numbers))
-    newest = cache._ranges[-1].reservation.range
+    newest = counter._ranges[-1].reservation.range
     assert return_ranges() == 1
     # A thread that waited may have found its numbers elsewhere: SQLite's writers queue.
     left = HiLoDocument.objects.get().max
