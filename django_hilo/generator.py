@@ -22,9 +22,8 @@ from django_hilo._allocation.allocate import (
     allocate_in_memory,
     ids_of,
 )
-from django_hilo._allocation.cache import CachedRange, Slice
+from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.fast_path import known, learn, stream
-from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import AnyTarget, Target, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo.conf import settings
@@ -59,7 +58,7 @@ def next_id(
     ids = None
     if anchor is None:
         try:
-            shortcuts = known.unnamed if using is None else known.named[using]
+            shortcuts = known.by_alias[using]
             ids, connection, databases, alias, name, host, port = shortcuts[target]
             database = databases[alias]
             if (
@@ -97,7 +96,7 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
 
     After an `Exception` the next call goes on. An interrupt of the program
     (KeyboardInterrupt, a worker's time limit) may end the iterator; then make another.
-    The database and its schema are looked at once for up to 8,192 ids, so switch
+    The database and its schema are looked at once for up to a thousand ids, so switch
     schemas by ``connection.schema_name`` before the first id.
     """
     resolve(target, using)
@@ -164,7 +163,12 @@ def return_ranges(using: str | None = None) -> int:
             continue
         try:
             with in_schema(database.alias, database.schema):
-                returned += _return(counter, cached)
+                source, last = counter.source, cached.next - 1
+                if source and source.give_back(
+                    database.alias, cached.reservation, last
+                ):
+                    counter.returned(cached.high, last)
+                    returned += 1
         except Exception as error:  # noqa: BLE001 - a process that ends has no caller
             failed.add(database.without_schema)
             logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
@@ -187,9 +191,11 @@ async def _ataken(
 ) -> tuple[Target, list[Slice]]:
     _check_count(n)
     resolved = resolve(target, using)
-    slices = allocate_in_memory(resolved, n)
-    if slices:
-        return resolved, slices
+    # Only the connection of the thread that runs sync code knows the tenant's schema.
+    if resolved.key.database.schema is None:
+        slices = allocate_in_memory(resolved, n)
+        if slices:
+            return resolved, slices
     return await sync_to_async(_taken)(target, n, using)
 
 
@@ -206,12 +212,3 @@ def _ended(id: Any, end: str) -> str:
     if end and not isinstance(id, str):
         raise ValueError(f"The id {id} is a number, which takes no anchor.")
     return id + end if end else id  # type: ignore[no-any-return] # int, as next_id says
-
-
-def _return(counter: Counter, cached: CachedRange) -> bool:
-    source, reserved, last = counter.source, cached.reservation, cached.next - 1
-    alias = counter.key.database.alias
-    if source is None or not source.give_back(alias, reserved, last):
-        return False
-    counter.returned(reserved.range.high, last)
-    return True

@@ -26,7 +26,6 @@ from django_hilo._database.connection import (
     database_key,
     has_schemas,
     in_tests,
-    schema_of,
     use_own,
 )
 from django_hilo._database.dialects import dialect_of
@@ -40,20 +39,15 @@ logger = logging.getLogger("django_hilo")
 
 def allocate(target: Target, count: int) -> list[Slice]:
     """Take ``count`` numbers, and reserve a range first if memory has fewer."""
-    counter = pool.current().counter(target.key)
-    slices = counter.take(count)
+    slices = allocate_in_memory(target, count)
     if slices is None:
+        counter = pool.current().counter(target.key)
         slices = _allocate_anew(target, counter, count)
-    if counter.is_due:
-        _prefetch(target, counter)
     return slices
 
 
 def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
     """Take ``count`` numbers; None if a range must be reserved for them."""
-    # Only the connection of the thread that runs sync code knows the tenant's schema.
-    if schema_of(connections[target.using]) is not None:
-        return None
     counter = pool.current().counter(target.key)
     slices = counter.take(count)
     if counter.is_due:
@@ -134,7 +128,10 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
     try:
         others = counter.begin_refill(mine)
         if others is None:
-            return _refill_as(mine, target, counter, count)
+            slices = _refill_as(mine, target, counter, count)
+            if counter.is_due:
+                _prefetch(target, counter)
+            return slices
     finally:
         # Also if a signal handler raises anywhere.
         if not mine.done():
@@ -157,12 +154,9 @@ def _refill_as(
         capacity = counter.capacity.next(least, least, most)
         size, at_least = max(capacity, count), max(count, 1)
         reserved = _reserve(target, counter, size, at_least, bound=False)
-        mine.prefetch_at = settings.PREFETCH_AT
-        if mine.prefetch_at is not None:
-            if _may_prefetch(target):
-                mine.seconds = time.monotonic() - began
-            else:
-                mine.prefetch_at = None
+        if settings.PREFETCH_AT is not None and _may_prefetch(target):
+            mine.prefetch_at = settings.PREFETCH_AT
+            mine.seconds = time.monotonic() - began
         slices = counter.add(mine, reserved, capacity, count)
     except BaseException as error:
         counter.end_refill(mine, error)
@@ -227,9 +221,8 @@ def _may_prefetch(target: Target) -> bool:
     SQLite has one writer at a time, tests end their transactions and databases, and
     only the connection of its own thread knows a tenant's schema.
     """
-    connection = connections[target.using]
-    has_one_writer = dialect_of(connection).has_one_writer
-    return not (has_one_writer or in_tests() or has_schemas(connection))
+    db = connections[target.using]
+    return not (dialect_of(db).has_one_writer or in_tests() or has_schemas(db))
 
 
 def _prefetch(target: Target, counter: Counter) -> None:

@@ -10,6 +10,7 @@ that a router places have no shortcut.
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -32,12 +33,8 @@ Shortcut = tuple[Iterator[Any], dict[str, Any], dict[str, Any], str, Any, Any, A
 
 class _Known(threading.local):
     def __init__(self) -> None:
-        # By model, for callers that name no database, and by the one they name.
-        self.unnamed: dict[Any, Shortcut] = {}
-        self.named: dict[str, dict[Any, Shortcut]] = {}
-
-    def of(self, using: str | None) -> dict[Any, Shortcut]:
-        return self.unnamed if using is None else self.named.setdefault(using, {})
+        # By the database that callers name, or None, and by model.
+        self.by_alias: dict[str | None, dict[Any, Shortcut]] = defaultdict(dict)
 
 
 known = _Known()
@@ -54,7 +51,7 @@ def learn(
     connection, databases = connections[alias], connections.settings
     database = connection.settings_dict
     if _is_steady(connection) and databases[alias] is database:
-        known.of(using)[target] = (
+        known.by_alias[using][target] = (
             ids,
             vars(connection),
             databases,

@@ -14,15 +14,13 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from django_hilo._allocation import block as blocks
-from django_hilo._allocation.block import MAX_SIZE, Style, block_of, end_block
+from django_hilo._allocation.block import Style, block_of, end_block
 from django_hilo._allocation.cache import CachedRange, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.sources.base import Source
-
-_SMALLEST_BLOCK = 16
 
 
 class CounterKey(NamedTuple):
@@ -63,9 +61,6 @@ class Counter:
         self._lock = threading.RLock()
         self._ranges: deque[CachedRange] = deque()  # in the order in which they came
         self._block: _Block | None = None
-        # Doubled for each block that is used up, so that no long list is made for a
-        # caller who asks for numbers in between.
-        self._block_size = _SMALLEST_BLOCK
         self.refill: Refill | None = None
         # The newest refill that nobody waited for when it began.
         self.ahead: Refill | None = None
@@ -121,7 +116,7 @@ class Counter:
             if not self._ranges:
                 return None
             cached = self._ranges[0]
-            most = min(self._block_size, cached.left)
+            most = cached.left
             if self._due_at >= 0:
                 # The caller takes the first id at once. The block ends where the next
                 # range is due, because only the next cut notices it.
@@ -132,7 +127,6 @@ class Counter:
             cached.take(count)
             ids = block_of(made)
             self._block = _Block(ids, style, cached)
-            self._block_size = min(self._block_size * 2, MAX_SIZE)
             return ids
 
     def recall(self) -> None:
@@ -251,10 +245,8 @@ class Counter:
         if self._block is not None:
             # If a signal handler interrupts this, the numbers become a gap.
             left = end_block(self._block.ids)
-            cached, self._block = self._block.cached, None
-            if left:
-                cached.next -= left
-                self._block_size = _SMALLEST_BLOCK
+            self._block.cached.next -= left
+            self._block = None
         while self._ranges and not self._ranges[0].left:
             self._ranges.popleft()
 

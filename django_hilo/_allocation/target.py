@@ -52,9 +52,11 @@ class Target(NamedTuple):
     source: Source
     # The counter's key in the pool of this process.
     key: CounterKey
-    field: CounterField | None = None
+    # Whether its ids are the numbers themselves.
+    is_integer: bool
+    field: CounterField | None
     # Digits of a number, with leading zeros; 0: as many as it has.
-    width: int = 0
+    width: int
 
     @classmethod
     def of(
@@ -66,7 +68,8 @@ class Target(NamedTuple):
         width: int = 0,
     ) -> Target:
         key = CounterKey(key_by(connections[using], using), *source.key)
-        return cls(collection, using, source, key, field, width)
+        is_integer = field.is_integer if field else not collection
+        return cls(collection, using, source, key, is_integer, field, width)
 
     @property
     def name(self) -> str:
@@ -77,13 +80,6 @@ class Target(NamedTuple):
     def node_tag(self) -> str:
         """The tag of its ids, empty for none."""
         return self.source.node_tag
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether its ids are the numbers themselves."""
-        if self.field is None:
-            return not self.collection
-        return self.field.is_integer
 
     @property
     def style(self) -> Style:
@@ -122,19 +118,22 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return _of_collection(check_collection(target), using)
     field = field_of(target)
     if using is None:
-        # A child of a model with a HiLo key may have another database than its parent.
-        if isinstance(target, models.Model):
-            using = router.db_for_write(type(target), instance=target)
-        elif isinstance(target, CounterField):
-            using = router.db_for_write(field.model)
-        else:
-            using = router.db_for_write(_model_of(target))
+        using = _written_to(target, field)
     collection = check_collection(field.collection_name)
     source = field.source or named_source(collection)
     if source is None:
         using, source = field.counter_of(using)
     width = getattr(field, "width", None) or 0
     return Target.of(collection, using, source, field, width)
+
+
+def _written_to(target: AnyTarget, field: Any) -> str:
+    # A child of a model with a HiLo key may have another database than its parent.
+    if isinstance(target, models.Model):
+        return router.db_for_write(type(target), instance=target)
+    if isinstance(target, str):
+        target = _model_of(target)
+    return router.db_for_write(target if isinstance(target, type) else field.model)
 
 
 def _of_collection(collection: str, using: str | None) -> Target:
@@ -192,7 +191,7 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
     """Return the HiLo field of a label, model or instance: the key, or the only one."""
     if isinstance(target, CounterField):
         return target
-    model = _model_of(target)
+    model = _model_of(target) if isinstance(target, str) else target
     if not hasattr(model, "_meta"):
         raise LookupError(
             f"{target!r} is no target: name a collection, a label such as "
@@ -210,13 +209,11 @@ def field_of(target: str | type[models.Model] | models.Model | CounterField) -> 
     return chosen[0]
 
 
-def _model_of(target: Any) -> Any:
-    if not isinstance(target, str):
-        return target
+def _model_of(label: str) -> type[models.Model]:
     try:
-        return apps.get_model(target)
+        return apps.get_model(label)
     except ValueError as error:
-        raise LookupError(f"{target!r} is no label such as 'shop.Order'.") from error
+        raise LookupError(f"{label!r} is no label such as 'shop.Order'.") from error
 
 
 def home_of(using: str) -> str:

@@ -151,18 +151,18 @@ def drawn_from(ask):
 
 
 def test_threads_have_their_own(ask):
-    before = dict(known.unnamed)
+    before = dict(known.by_alias[None])
     found = []
 
     def other_thread():
-        found.append((dict(known.unnamed), ask()))
+        found.append((dict(known.by_alias[None]), ask()))
         connections.close_all()
 
     thread = threading.Thread(target=other_thread)
     thread.start()
     thread.join()
     assert found == [({}, "orders/3-A")]
-    assert known.unnamed == before
+    assert known.by_alias[None] == before
 
 
 def test_a_return(ask):
@@ -220,7 +220,7 @@ def test_models_that_go_are_not_kept():
             app_label = "records"
 
     assert [next_id(Passing), next_id(Passing)] == ["passings/1-A", "passings/2-A"]
-    assert Passing not in known.unnamed
+    assert Passing not in known.by_alias[None]
 
 
 def test_managers_whose_querysets_differ():
