@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -148,7 +147,6 @@ def _refill_as(
     A ``count`` of 0 leaves all of it to them.
     """
     mine.owner = threading.get_ident()
-    began = time.monotonic()
     try:
         least, most = target.capacities
         capacity = counter.capacity.next(least, least, most)
@@ -156,7 +154,6 @@ def _refill_as(
         reserved = _reserve(target, counter, size, at_least, bound=False)
         if settings.PREFETCH_AT is not None and _may_prefetch(target):
             mine.prefetch_at = settings.PREFETCH_AT
-            mine.seconds = time.monotonic() - began
         slices = counter.add(mine, reserved, capacity, count)
     except BaseException as error:
         counter.end_refill(mine, error)

@@ -7,28 +7,18 @@ import time
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
 HALVES_OVER = 60.0
-# A range that is used up sooner may be used up before the next one arrives.
-REFILLS_IN_A_RANGE = 8
 
 
 def next_capacity(
-    last_size: int,
-    seconds: float,
-    capacity: int,
-    max_capacity: int,
-    refill_seconds: float = 0.0,
+    last_size: int, seconds: float, capacity: int, max_capacity: int
 ) -> int:
     """Return how many numbers the next range contains, by RavenDB's rule.
 
     ``last_size`` and ``seconds`` are the capacity and the age of the last range of this
     process. The capacity is doubled if that range lasted under 30 s, kept up to 60 s
-    and halved after that, always within ``capacity`` to ``max_capacity``. Our own
-    addition quadruples it if the range lasted less than eight refills of
-    ``refill_seconds`` each.
+    and halved after that, always within ``capacity`` to ``max_capacity``.
     """
-    if refill_seconds and seconds < REFILLS_IN_A_RANGE * refill_seconds:
-        size = last_size * 4
-    elif seconds < DOUBLES_UNDER:
+    if seconds < DOUBLES_UNDER:
         size = last_size * 2
     elif seconds <= HALVES_OVER:
         size = last_size
@@ -41,16 +31,16 @@ class AdaptiveCapacity:
     """Applies `next_capacity` to what was fetched last, and when."""
 
     def __init__(self) -> None:
-        # One tuple, so that threads need no lock: size, time, and how long it took.
-        self._last: tuple[int, float, float] | None = None
+        # One tuple, so that threads need no lock: size and time.
+        self._last: tuple[int, float] | None = None
 
     def next(self, first: int, least: int, most: int) -> int:
         """Return the next size, ``least`` to ``most``; ``first`` the first time."""
         if self._last is None:
             return first
-        size, at, took = self._last
-        return next_capacity(size, time.monotonic() - at, least, most, took)
+        size, at = self._last
+        return next_capacity(size, time.monotonic() - at, least, most)
 
-    def note(self, size: int, took: float = 0.0) -> None:
-        """Note that this size was fetched now; ``took`` is 0 if it does not matter."""
-        self._last = size, time.monotonic(), took
+    def note(self, size: int) -> None:
+        """Note that this size was fetched now."""
+        self._last = size, time.monotonic()

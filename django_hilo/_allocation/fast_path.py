@@ -64,34 +64,26 @@ def learn(
 
 def stream(target: AnyTarget, using: str | None) -> Iterator[Any]:
     """Return the ids of a target without end; after an error the next call goes on."""
-    return shared(chain.from_iterable(_Blocks(target, using)))
+    ids: Iterator[Any] | None = None
 
-
-class _Blocks:
-    """One iterator over ids after another, or over one id if their place may change."""
-
-    def __init__(self, target: AnyTarget, using: str | None) -> None:
-        self._target = target
-        self._using = using
-        self._ids: Iterator[Any] | None = None
-
-    def __iter__(self) -> _Blocks:
-        return self
-
-    def __next__(self) -> Iterator[Any]:
+    def following() -> Iterator[Any]:
+        nonlocal ids
         try:
-            target = resolve(self._target, self._using)
-            if _is_steady(connections[target.using]):
-                self._ids = cut_in_memory(target, self._ids)
-                if self._ids is not None:
-                    return self._ids
-            return iter(ids_of(target, allocate(target, 1)))
+            resolved = resolve(target, using)
+            if _is_steady(connections[resolved.using]):
+                ids = cut_in_memory(resolved, ids)
+                if ids is not None:
+                    return ids
+            # One id, if the place of the next one may be another.
+            return iter(ids_of(resolved, allocate(resolved, 1)))
         except BaseException as error:  # noqa: BLE001 - raised where the id is asked for
             return _failing(error)
 
+    return shared(chain.from_iterable(iter(following, None)))
+
 
 def _failing(error: BaseException) -> Iterator[Any]:
-    # An error raised in __next__() would end the chain.
+    # An error raised in following() would end the chain.
     raise error
     yield
 

@@ -37,9 +37,7 @@ class Refill(Future[None]):
     # The thread that reserves, by its identifier.
     owner: int | None = None
     # The share of its range that is used when the next one is due; None: all of it.
-    # Then it matters how many seconds the reservation takes.
     prefetch_at: float | None = None
-    seconds = 0.0
 
 
 class _Block(NamedTuple):
@@ -162,7 +160,7 @@ class Counter:
         """End a refill: add its ranges, and take ``count`` numbers before others do."""
         with self.locked():
             for each in reserved:
-                self._put(CachedRange(each), capacity, mine.seconds)
+                self._put(CachedRange(each), capacity)
             self._explicit_since_refill.clear()
             if mine.prefetch_at is not None:
                 size = sum(each.range.size for each in reserved)
@@ -233,10 +231,10 @@ class Counter:
     def _left(self) -> int:
         return sum(each.left for each in self._ranges)
 
-    def _put(self, cached: CachedRange, capacity: int, took: float = 0.0) -> None:
+    def _put(self, cached: CachedRange, capacity: int) -> None:
         self.seen = max(self.seen, cached.high)
         self.stored = max(self.stored, cached.high)
-        self.capacity.note(capacity, took)
+        self.capacity.note(capacity)
         since = self._explicit_since_refill
         if cached.left and not (since and cached.has_any(since)):
             self._ranges.append(cached)

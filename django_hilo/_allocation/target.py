@@ -116,24 +116,21 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         return Target.of("", using or DEFAULT_DB_ALIAS, target)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
+    if isinstance(target, str):
+        target = _model_of(target)
     field = field_of(target)
     if using is None:
-        using = _written_to(target, field)
+        # A child of a model with a HiLo key may have another database than its parent.
+        if isinstance(target, models.Model):
+            using = router.db_for_write(type(target), instance=target)
+        else:
+            using = router.db_for_write(field.model if target is field else target)
     collection = check_collection(field.collection_name)
     source = field.source or named_source(collection)
     if source is None:
         using, source = field.counter_of(using)
     width = getattr(field, "width", None) or 0
     return Target.of(collection, using, source, field, width)
-
-
-def _written_to(target: AnyTarget, field: Any) -> str:
-    # A child of a model with a HiLo key may have another database than its parent.
-    if isinstance(target, models.Model):
-        return router.db_for_write(type(target), instance=target)
-    if isinstance(target, str):
-        target = _model_of(target)
-    return router.db_for_write(target if isinstance(target, type) else field.model)
 
 
 def _of_collection(collection: str, using: str | None) -> Target:

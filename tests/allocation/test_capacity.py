@@ -38,15 +38,6 @@ def test_capacity_stays_in_its_bounds(last_size, seconds, least, more):
     )
 
 
-@pytest.mark.parametrize(
-    ("lasted", "took", "expected"),
-    [(0.079, 0.01, 400), (0.081, 0.01, 200), (45.0, 0.01, 100), (45.0, 6.0, 400)],
-)
-def test_a_range_that_lasts_for_few_refills_is_quadrupled(lasted, took, expected):
-    assert next_capacity(100, lasted, 32, 1000, took) == expected
-    assert next_capacity(100, lasted, 32, 50, took) == 50
-
-
 def test_a_million_numbers_cost_at_most_26_reservations():
     capacity, left, reservations = AdaptiveCapacity(), 1_000_000, 0
     while left > 0:
