@@ -71,9 +71,10 @@ def stream(target: AnyTarget, using: str | None) -> Iterator[Any]:
         try:
             resolved = resolve(target, using)
             if _is_steady(connections[resolved.using]):
-                ids = cut_in_memory(resolved, ids)
-                if ids is not None:
-                    return ids
+                # In a variable of its own: another thread may change ``ids`` meanwhile.
+                ids = found = cut_in_memory(resolved, ids)
+                if found is not None:
+                    return found
             # One id, if the place of the next one may be another.
             return iter(ids_of(resolved, allocate(resolved, 1)))
         except BaseException as error:  # noqa: BLE001 - raised where the id is asked for

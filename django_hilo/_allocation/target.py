@@ -124,7 +124,8 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
         if isinstance(target, models.Model):
             using = router.db_for_write(type(target), instance=target)
         else:
-            using = router.db_for_write(field.model if target is field else target)
+            model = target if isinstance(target, type) else field.model
+            using = router.db_for_write(model)
     collection = check_collection(field.collection_name)
     source = field.source or named_source(collection)
     if source is None:
