@@ -105,30 +105,6 @@ class Numbers(NamedTuple):
 Style = TextStyle | Numbers
 
 
-class _Page:
-    """Ones, which Linux turns into zeros in the child of a fork."""
-
-    def __init__(self) -> None:
-        self._pid = os.getpid()
-        self._ones: memoryview | None = None
-        with suppress(AttributeError, OSError):  # another system
-            memory = mmap.mmap(-1, MAX_SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            memory.madvise(_MADV_WIPEONFORK)
-            memory[:] = b"\x01" * MAX_SIZE
-            self._ones = memoryview(memory)
-
-    def marks(self) -> Iterator[Any]:
-        """Return an iterator in C that is true while the process is the same."""
-        if self._ones is not None:
-            return iter(self._ones)
-        return map(self._pid.__eq__, iter(os.getpid, None))
-
-    def wipe(self) -> None:
-        """Do what a fork would do."""
-        if self._ones is not None:
-            self._ones[:] = bytes(MAX_SIZE)
-
-
 class _Locked:
     """An iterator that threads without a GIL can share."""
 
@@ -155,7 +131,8 @@ def shared(ids: Iterator[Any]) -> Iterator[Any]:
 
 def block_of(ids: Iterator[Any]) -> Iterator[Any]:
     """Return an iterator over up to `MAX_SIZE` ids, which a fork ends in the child."""
-    return shared(compress(ids, _page.marks()))
+    marks = iter(_ones) if _ones else map(os.getpid().__eq__, iter(os.getpid, None))
+    return shared(compress(ids, marks))
 
 
 def end_block(ids: Iterator[Any]) -> int:
@@ -168,10 +145,21 @@ def end_block(ids: Iterator[Any]) -> int:
 
 def after_fork_in_child() -> None:
     """End all blocks of the parent, and make new ones possible."""
-    global _page
-    _page.wipe()
-    _page = _Page()
+    global _ones
+    if _ones:
+        _ones[:] = bytes(MAX_SIZE)
+    _ones = _page()
+
+
+def _page() -> memoryview | None:
+    """Return ones that Linux turns into zeros in the child of a fork."""
+    with suppress(AttributeError, OSError):  # another system
+        memory = mmap.mmap(-1, MAX_SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(_MADV_WIPEONFORK)
+        memory[:] = b"\x01" * MAX_SIZE
+        return memoryview(memory)
+    return None
 
 
 _has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-_page = _Page()
+_ones = _page()

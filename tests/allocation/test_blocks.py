@@ -58,11 +58,10 @@ def counter() -> Counter:
 @pytest.fixture(params=["page", "process id"])
 def page(request, monkeypatch):
     """Blocks as they are here, and as on a system that wipes no pages."""
-    page = blocks._Page()
-    assert (page._ones is not None) == (sys.platform == "linux")
-    if request.param == "process id":
-        monkeypatch.setattr(page, "_ones", None)
-    monkeypatch.setattr(blocks, "_page", page)
+    page = blocks._page()
+    assert (page is not None) == (sys.platform == "linux")
+    wiped = page if request.param == "page" else None
+    monkeypatch.setattr(blocks, "_ones", wiped)
 
 
 @pytest.fixture(params=["with a GIL", "without"])
