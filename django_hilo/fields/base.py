@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,12 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
 from django_hilo.fields.inheritance import pass_keys_up
 from django_hilo.fields.instance_state import (
-    assign,
+    ALIAS,
+    ASSIGNED,
     assigned_for,
-    distinct,
-    is_handled,
     mark_saved,
-    set_handled,
     value_of,
     was_rolled_back,
-    with_explicit_id,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +41,8 @@ else:
             return cls  # types mean nothing at run time
 
 
-_NOTHING = nullcontext()
+Block = AbstractContextManager[None]
+NOTHING: Block = nullcontext()
 
 
 class AssignsIds(GenericField[Set_contra, Got_co]):
@@ -82,10 +80,12 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         if owner not in (None, cls) and not owner._meta.abstract:
             self.is_copy = all(each is not self for each in owner._meta.local_fields)
         super().contribute_to_class(cls, name, private_only=private_only)
-        if not (cls._meta.abstract or self.is_copy):
-            model: Any = cls
-            model.save_base = _assign_first(self, model.save_base)
-            model._save_table = _insert_assigned(self, model._save_table)
+        model: Any = cls
+        # One wrapper serves all fields of a model and of its children.
+        if not (self.is_copy or cls._meta.abstract or hasattr(cls, "_hilo_saves")):
+            model._hilo_saves = True
+            model.save_base = _assign_first(model.save_base)
+            model._save_table = _insert_assigned(model._save_table)
 
     # Django calls these two for the id in the bulk_create() of a plain manager alone:
     # in saves, and for a HiLoManager, the id is there.
@@ -95,7 +95,8 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and not (self.is_copy or is_handled(model_instance)):
+        is_handled = getattr(model_instance._state, "hilo_handled", False)
+        if add and not (is_handled or self.is_copy):
             using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
@@ -112,7 +113,9 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
 
     def is_missing(self, instance: models.Model) -> bool:
         """Whether an instance has no id; an empty text is not an id."""
-        return value_of(instance, self, deferred=self) in (None, "")
+        if self.primary_key:  # as in `value_of`
+            return getattr(instance, self.attname) in (None, "")
+        return vars(instance).get(self.attname, self) in (None, "")
 
     def needs_id(self, instance: models.Model) -> bool:
         """Whether an instance must be given an id before it is inserted."""
@@ -128,21 +131,18 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
 
     def missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
         """Return the instances without an id, each of them once."""
-        return distinct([each for each in instances if self.is_missing(each)])
+        return distinct(filter(self.is_missing, instances))
 
-    @contextmanager
-    def inserting(
-        self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
-        """Give ids to instances without one, whose rows the block inserts."""
+    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
+        """Give ids to instances without one, and return a block to insert them in.
+
+        Gapless ids are given when the block begins.
+        """
         self.assign_missing(instances, using)
-        yield
+        return NOTHING
 
-    @contextmanager
-    def conflicting(
-        self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
-        """Insert rows in the block that are ignored or updated if they exist.
+    def conflicting(self, instances: Sequence[models.Model], using: str) -> Block:
+        """Return a block to insert rows in that are ignored or updated if they exist.
 
         Raises ValueError for gapless ids.
         """
@@ -152,7 +152,7 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
                 f"conflict would leave a gap: insert without ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
-        yield
+        return NOTHING
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none."""
@@ -162,12 +162,16 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
     ) -> None:
         """Set the ids for rows on ``using``, one for each instance."""
-        is_key = self.is_key
+        attname, is_key = self.attname, self.primary_key or self.is_key
+        assigned, alias = ASSIGNED + attname, ALIAS + attname
         for instance, id in zip(instances, ids, strict=True):
-            assign(instance, self, id, using)
+            state = instance._state
+            setattr(instance, attname, id)
+            setattr(state, assigned, id)
+            setattr(state, alias, using)
             if is_key:
                 # A copy, made by setting the key to None.
-                instance._state.adding = True
+                state.adding = True
 
     # Explicit ids. Each is a text that messages show, with the number in it.
 
@@ -193,6 +197,17 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             self.record(found, using)
         mark_saved(instances, self)
 
+    def with_explicit_id(
+        self, instances: Iterable[models.Model], using: str
+    ) -> list[models.Model]:
+        """Return the instances with an id that was not assigned for rows on ``using``."""
+        return [
+            instance
+            for instance in instances
+            if value_of(instance, self) not in (None, "")
+            and assigned_for(instance, self) != using
+        ]
+
     # Those of a counter; gapless ids have others.
 
     def target(self, using: str) -> Target:
@@ -205,11 +220,10 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
     ) -> dict[str, int]:
         """Return the explicit ids that the field's own counter could give."""
         found: dict[str, int] = {}
-        explicit = with_explicit_id(instances, self, using)
-        if not explicit:
-            return found
-        target = self.target(using)
+        explicit = self.with_explicit_id(instances, using)
+        target = self.target(using) if explicit else None
         for instance in explicit:
+            assert target is not None
             alias = assigned_for(instance, self)
             if alias is not None and self.target(alias).key == target.key:
                 continue  # assigned for another alias with the same counter
@@ -237,18 +251,28 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
+def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
+    """Return the instances, each of them once."""
+    instances = list(instances)
+    # By identity: an instance without a key cannot be hashed.
+    return list(dict(zip(map(id, instances), instances, strict=True)).values())
+
+
 def id_fields(model: type[models.Model]) -> list[AssignsIds]:
     """Return the fields that give a model's objects their ids."""
-    found = [
-        field
-        for field in model._meta.fields
-        if isinstance(field, AssignsIds) and not field.is_copy
-    ]
-    # Gapless ones last: their counters stay locked until the commit.
-    return sorted(found, key=lambda field: not isinstance(field, CounterField))
+    fields, notes = model._meta.fields, vars(model._meta)
+    # Django keeps the fields until one is added.
+    known = notes.get("hilo_fields")
+    if known is None or known[0] is not fields:
+        found = [each for each in fields if isinstance(each, AssignsIds)]
+        found = [each for each in found if not each.is_copy]
+        # Gapless ones last: their counters stay locked until the commit.
+        found.sort(key=lambda field: not isinstance(field, CounterField))
+        known = notes["hilo_fields"] = fields, found
+    return known[1]  # type: ignore[no-any-return]
 
 
-def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
+def _assign_first(save_base: Callable[..., None]) -> Any:
     """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
 
     An error later would mark the caller's transaction for a rollback.
@@ -264,19 +288,24 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
         update_fields: Any = None,
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
-        inserting: AbstractContextManager[None] = _NOTHING
+        fields = id_fields(type(self))
         if force_update or update_fields:
-            _refuse_rolled_back(self, field)
-        elif not raw:
-            if self._meta.parents:
-                pass_keys_up(self, type(self))
-            new = self._state.adding or self.pk is None
-            if field.is_key or new or was_rolled_back(self, field):
-                inserting = field.inserting([self], using)
-            explicit = assigned_for(self, field) != using and not field.is_missing(self)
-            if self._state.adding and explicit:
-                field.check_explicit([self], using)
-        with inserting:
+            _refuse_rolled_back(self, fields)
+        if raw or force_update or update_fields:
+            fields = []
+        elif self._meta.parents:
+            pass_keys_up(self, type(self))
+        adding = self._state.adding
+        new = adding or self.pk is None
+        with ExitStack() as stack:
+            for field in fields:
+                explicit = adding and not field.is_missing(self)
+                if explicit and assigned_for(self, field) != using:
+                    field.check_explicit([self], using)
+                if new or field.is_key or was_rolled_back(self, field):
+                    block = field.inserting([self], using)
+                    if block is not NOTHING:
+                        stack.enter_context(block)
             save_base(
                 self,
                 raw=raw,
@@ -289,7 +318,7 @@ def _assign_first(field: AssignsIds, save_base: Callable[..., None]) -> Any:
     return wrapper
 
 
-def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
+def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first.
 
     Fixtures get here without ``save_base()``.
@@ -305,47 +334,49 @@ def _insert_assigned(field: AssignsIds, save_table: Callable[..., bool]) -> Any:
         using: Any = None,
         update_fields: Any = None,
     ) -> bool:
-        is_own = cls is field.model
-        is_key = is_own and field.is_key
-        only_updates = force_update or bool(update_fields)
-        if is_key and only_updates and field.is_missing(self):
-            raise ValueError("Cannot force an update in save() with no primary key.")
-        inserting: AbstractContextManager[None] = _NOTHING
-        alias = None
-        if is_key and not only_updates:
-            alias = assigned_for(self, field) if self._state.adding else None
-            if alias is None and (raw or not self._state.adding):
-                # The key of an object that was loaded may have been changed.
-                field.check_explicit([self], using)
-            if alias is None and field.needs_id(self):
-                inserting, alias = field.inserting([self], using), using
-        with inserting:
-            set_handled(self, True)
+        state: Any = self._state
+        adding, only_updates = state.adding, force_update or bool(update_fields)
+        explicit, assigned = [], []
+        with ExitStack() as stack:
+            for field in id_fields(type(self)):
+                if field.model is not cls:
+                    continue
+                alias, is_key = None, field.primary_key or field.is_key
+                if is_key and only_updates and field.is_missing(self):
+                    raise ValueError(
+                        "Cannot force an update in save() with no primary key."
+                    )
+                if is_key and not only_updates:
+                    alias = assigned_for(self, field) if adding else None
+                    if alias is None and (raw or not adding):
+                        # The key of an object that was loaded may have been changed.
+                        field.check_explicit([self], using)
+                    if alias is None and field.needs_id(self):
+                        stack.enter_context(field.inserting([self], using))
+                        alias = using
+                    force_insert = force_insert or alias is not None
+                (assigned if alias == using else explicit).append(field)
+            state.hilo_handled = True
             try:
                 updated = save_table(
-                    self,
-                    raw,
-                    cls,
-                    force_insert or alias is not None,
-                    force_update,
-                    using,
-                    update_fields,
+                    self, raw, cls, force_insert, force_update, using, update_fields
                 )
-                if alias == using:
+                for field in assigned:
                     mark_saved([self], field)
-                elif is_own and not updated:
+                for field in () if updated else explicit:
                     field.record_inserted([self], using)
             finally:
-                set_handled(self, False)
+                state.hilo_handled = False
         return updated
 
     return wrapper
 
 
-def _refuse_rolled_back(instance: models.Model, field: AssignsIds) -> None:
-    if was_rolled_back(instance, field):
-        raise HiLoError(
-            f"{instance._meta.label} {getattr(instance, field.attname)!r} was rolled "
-            f"back, and the row with this id may be another's by now. Save it as a "
-            f"whole: it gets a new id."
-        )
+def _refuse_rolled_back(instance: models.Model, fields: list[AssignsIds]) -> None:
+    for field in fields:
+        if was_rolled_back(instance, field):
+            raise HiLoError(
+                f"{instance._meta.label} {getattr(instance, field.attname)!r} was "
+                f"rolled back, and the row with this id may be another's by now. Save "
+                f"it as a whole: it gets a new id."
+            )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.instance_state import is_handled
 from django_hilo.fields.text import IdField
 from django_hilo.sharding import BUCKETS, bucket_of
 
@@ -85,7 +84,7 @@ class BucketField(_IntegerField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.source_field
-        if add and isinstance(source, IdField) and not is_handled(model_instance):
+        if add and isinstance(source, IdField):
             source.pre_save(model_instance, add)  # it may come after this field
         return super().pre_save(model_instance, add)
 

@@ -13,36 +13,18 @@ from hashlib import sha256
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection
 
-# Not compiled, because each class is named once.
-_LAST_WORD = r"[A-Z]?[^A-Z]*$"
-
-_IRREGULAR = {
-    "person": "people",
-    "child": "children",
-    "man": "men",
-    "woman": "women",
-    "mouse": "mice",
-    "goose": "geese",
-    "foot": "feet",
-    "tooth": "teeth",
-    "quiz": "quizzes",
-    "fish": "fish",
-    "sheep": "sheep",
-    "deer": "deer",
-    "series": "series",
-    "species": "species",
-    "data": "data",
-    "news": "news",
-    "information": "information",
-    "equipment": "equipment",
-    "leaf": "leaves",
-    "half": "halves",
-    "shelf": "shelves",
-    "knife": "knives",
-    "life": "lives",
-    "wife": "wives",
-}
-_SUFFIXES = (
+# Whole words, then endings, of which the first that fits is replaced.
+_IRREGULAR = dict(
+    pair.partition(" ")[::2]
+    for pair in (
+        *("person people", "child children", "man men", "woman women", "mouse mice"),
+        *("goose geese", "foot feet", "tooth teeth", "quiz quizzes", "leaf leaves"),
+        *("half halves", "shelf shelves", "knife knives", "life lives", "wife wives"),
+        *("fish fish", "sheep sheep", "deer deer", "series series", "species species"),
+        *("data data", "news news", "information information", "equipment equipment"),
+    )
+)
+_ENDINGS = (
     (r"(?<=[^aeiou])y$", "ies"),
     (r"(?<=[a-z]{2})sis$", "ses"),
     (r"(s|x|z|ch|sh)$", r"\1es"),
@@ -57,32 +39,23 @@ def default_collection(class_name: str) -> str:
     RavenDB's convention: the plural, in lower case unless the plural has two or more
     upper-case letters.
     """
-    head, last = _split_last_word(class_name)
-    plural = head + _plural(last)
+    # Not compiled, because each class is named once.
+    last = re.search(r"[A-Z]?[^A-Z]*$", class_name)
+    start = last.start() if last and not class_name.isupper() else 0
+    plural = class_name[:start] + _plural(class_name[start:])
     capitals = sum("A" <= letter <= "Z" for letter in plural)
     return plural.lower() if capitals <= 1 else plural
-
-
-def _split_last_word(class_name: str) -> tuple[str, str]:
-    if class_name.isupper():
-        return "", class_name
-    match = re.search(_LAST_WORD, class_name)
-    start = match.start() if match else 0
-    return class_name[:start], class_name[start:]
 
 
 def _plural(word: str) -> str:
     lower = word.lower()
     plural = _IRREGULAR.get(lower)
     if plural is None:
-        for ending, replacement in _SUFFIXES:
-            plural, found = re.subn(ending, replacement, lower, count=1)
-            if found:
-                break
-    assert plural is not None
+        ending, new = next(each for each in _ENDINGS if re.search(each[0], lower))
+        plural = re.sub(ending, new, lower, count=1)
     if word.isupper() and len(word) > 1:
         return plural.upper()
-    return word[:1] + plural[1:] if plural else word
+    return word[:1] + plural[1:]
 
 
 @cache

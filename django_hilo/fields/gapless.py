@@ -1,25 +1,27 @@
-"""The text id without gaps: `GaplessIdField`."""
+"""The text id without gaps, whose number and row belong to the same transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
+from weakref import ref
 
-from django.db import connections, models
+from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._allocation.target import CounterField
+from django_hilo._allocation.transaction import TransactionState
 from django_hilo.conf import settings
-from django_hilo.counters.gapless import last_gapless_number
-from django_hilo.exceptions import HiLoError
-from django_hilo.fields import gapless_ids
-from django_hilo.fields.base import Got_co, Set_contra, id_fields
-from django_hilo.fields.instance_state import (
-    value_of,
-    was_rolled_back,
-    with_explicit_id,
+from django_hilo.counters.gapless import (
+    last_gapless_number,
+    next_gapless_numbers,
+    seed_gapless_number,
 )
+from django_hilo.exceptions import HiLoError
+from django_hilo.fields.base import AssignsIds, Block, Got_co, Set_contra
+from django_hilo.fields.instance_state import TAKEN, value_of, was_rolled_back
 from django_hilo.fields.text import IdField, parse_or_none
+from django_hilo.identifiers import check_separator, id_start
 
 if TYPE_CHECKING:
     from django_hilo.fields.text import Text
@@ -43,11 +45,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: GaplessIdField[Text, str | None],
-        collection: str | None = ...,
-        *,
-        null: bool,
-        **kwargs: Any,
+        self: GaplessIdField[Text, str | None], *args: Any, null: bool, **kwargs: Any
     ) -> None: ...
     def __init__(self, collection: str | None = None, **kwargs: Any) -> None:
         self.collection = collection
@@ -60,16 +58,10 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.is_missing(instance)
 
-    @contextmanager
-    def inserting(
-        self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
-        missing = self.missing(instances)
-        _assign_others_first(instances, using)
+    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
         new = [each for each in instances if each._state.adding]
-        highest = max(self.explicit_ids(new, using).values(), default=0)
-        with gapless_ids.assigning(self, missing, using, above=highest):
-            yield
+        beside = self.explicit_ids(new, using).values()
+        return assigning(self, self.missing(instances), using, beside)
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none, inside the caller's transaction.
@@ -87,8 +79,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 f"(transaction.atomic()), or let save() or the bulk_create() of a "
                 f"HiLoManager do it."
             )
-        taking = gapless_ids.TakingTransaction(connection)
-        gapless_ids.assign(self, missing, using, taking)
+        _assign(self, missing, using, TakingTransaction(connection))
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         if self.is_missing(instance):
@@ -103,16 +94,12 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         self, instances: Iterable[models.Model], using: str
     ) -> dict[str, int]:
         found = {}
-        for instance in with_explicit_id(instances, self, using):
-            parts = parse_or_none(value_of(instance, self))
-            if (
-                parts is not None
-                and parts.collection.lower() == self.collection_name.lower()
-                and not parts.node_tag
-                and not parts.server_prefix
-                and not was_rolled_back(instance, self)
-            ):
-                found[str(parts)] = parts.number
+        family = (self.collection_name.lower(), "", "")
+        for instance in self.with_explicit_id(instances, using):
+            id = parse_or_none(value_of(instance, self))
+            if id and not was_rolled_back(instance, self):
+                if (id.collection.lower(), id.server_prefix, id.node_tag) == family:
+                    found[str(id)] = id.number
         return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:
@@ -132,12 +119,99 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         """Do nothing: the numbers that `inserting` takes are higher."""
 
     def record(self, ids: dict[str, int], using: str) -> None:
-        gapless_ids.keep_clear_of(self, list(ids.values()), using)
+        seed_gapless_number(self.collection_name, max(ids.values()), using)
 
 
-def _assign_others_first(instances: Sequence[models.Model], using: str) -> None:
-    """Assign the ids of counters before the gapless counter is locked."""
-    for field in id_fields(type(instances[0])) if instances else ():
-        if isinstance(field, CounterField):
-            new = [each for each in instances if field.is_key or each._state.adding]
-            field.assign_missing(new, using)
+class TakingTransaction:
+    """Know whether the transaction that took gapless numbers was rolled back."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+        self.was_committed = self._rolled_back = False
+        detector = TransactionState.of(connection).detector(self._commit)
+        # Django keeps the hook, and so the detector, until a rollback drops it, or all
+        # hooks have run: while others run it is alive, though no longer in the list.
+        self._detector = ref(detector, self._gone)
+
+    def was_rolled_back(self) -> bool:
+        """Whether it certainly was."""
+        detector = self._detector()
+        broken = detector is not None and detector.is_invalidated
+        return not self.was_committed and (self._rolled_back or broken)
+
+    def _commit(self) -> None:
+        self.was_committed = True
+
+    def _gone(self, detector: object) -> None:
+        # Hooks run in autocommit mode after a commit; one that raises drops the others.
+        self._rolled_back = not self._connection.autocommit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy, or another process, knows nothing about it: it gets None.
+        return type(None), ()
+
+
+@contextmanager
+def assigning(
+    field: AssignsIds,
+    instances: Sequence[models.Model],
+    using: str,
+    beside: Iterable[int],
+) -> Iterator[None]:
+    """Give gapless ids to instances, each listed once, whose rows the block inserts.
+
+    An error in the block takes the ids back. The numbers are higher than the explicit
+    ones ``beside`` them.
+    """
+    above = max(beside, default=0)
+    if not instances and not above:
+        yield
+        return
+    before = []
+    for instance in instances:
+        values, state = vars(instance), vars(instance._state)
+        if was_rolled_back(instance, field):
+            # The value before the id that was rolled back.
+            values[field.attname] = state[TAKEN + field.attname][1]
+        fields = instance._meta.concrete_fields
+        names = [each.attname for each in fields if each.primary_key or each is field]
+        known = {name: values[name] for name in names if name in values}
+        before.append((values, known, state, dict(state)))
+    connection = connections[using]
+    # Inside a transaction: before the savepoint, whose rollback this block sees.
+    taking = TakingTransaction(connection) if connection.in_atomic_block else None
+    by_itself = taking is None and connection.get_autocommit()
+    try:
+        with transaction.atomic(using=using):
+            if by_itself:
+                taking = TakingTransaction(connection)  # its hook is the first to run
+            if above:
+                seed_gapless_number(field.collection_name, above, using)
+            if instances:
+                _assign(field, instances, using, taking)
+            yield
+    except BaseException:
+        if taking is not None and taking.was_committed:
+            raise  # another hook of the commit failed
+        for values, known, state, old in before:
+            values.update(known)
+            state.clear()
+            state.update(old)
+        raise
+
+
+def _assign(
+    field: AssignsIds,
+    instances: Sequence[models.Model],
+    using: str,
+    taking: TakingTransaction | None,
+) -> None:
+    """Give gapless ids inside a transaction, which is ``taking`` if it is known."""
+    ends = [field.end_of(instance) for instance in instances]
+    collection = field.collection_name
+    start = id_start(collection, check_separator(settings.SEPARATOR), "")
+    numbers = next_gapless_numbers(collection, len(instances), using)
+    for instance, number, end in zip(instances, numbers, ends, strict=True):
+        before, id = value_of(instance, field), f"{start}{number}{end}"
+        field.assign([instance], [id], using)
+        setattr(instance._state, TAKEN + field.attname, (id, before, taking))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from django.core.exceptions import ValidationError
@@ -14,13 +13,14 @@ from django.utils.translation import gettext as _
 from django_hilo import generator
 from django_hilo._allocation.target import CounterField, Target
 from django_hilo.conf import settings
+from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import gapless_ids
 from django_hilo.fields.anchors import Anchor, anchor_of
-from django_hilo.fields.base import Got_co, Set_contra
-from django_hilo.fields.instance_state import distinct, value_of, was_rolled_back
+from django_hilo.fields.base import NOTHING, Block, Got_co, Set_contra, distinct
+from django_hilo.fields.gapless import assigning
+from django_hilo.fields.instance_state import value_of, was_rolled_back
 from django_hilo.fields.text import IdField, parse_or_none
-from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
+from django_hilo.identifiers import MAX_WIDTH, DocumentId, anchor_in, parse
 
 if TYPE_CHECKING:
     from django_hilo.fields.text import Text
@@ -75,17 +75,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     ) -> None: ...
     @overload
     def __init__(
-        self: HiLoField[Text, str | None],
-        collection: str | None = ...,
-        anchor: Anchor | None = ...,
-        convention: Convention | None = ...,
-        width: int | None = ...,
-        capacity: int | None = ...,
-        max_capacity: int | None = ...,
-        server_ids: bool = ...,
-        *,
-        null: bool,
-        **kwargs: Any,
+        self: HiLoField[Text, str | None], *args: Any, null: bool, **kwargs: Any
     ) -> None: ...
     def __init__(
         self,
@@ -98,13 +88,9 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         server_ids: bool = False,
         **kwargs: Any,
     ) -> None:
-        self.collection = collection
-        self.anchor = anchor
-        self.convention = convention
-        self.width = width
-        self.capacity = capacity
-        self.max_capacity = max_capacity
-        self.server_ids = server_ids
+        self.collection, self.anchor, self.convention = collection, anchor, convention
+        self.width, self.server_ids = width, server_ids
+        self.capacity, self.max_capacity = capacity, max_capacity
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
         super().__init__(**kwargs)
 
@@ -125,30 +111,21 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return (
             self.is_missing(instance)
             or self._asks(instance)
-            or was_rolled_back(instance, self)
+            or (was_rolled_back(instance, self))
         )
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        asks = self._asks(instance)
-        return (asks and value_of(instance, self).endswith(_GAPLESS)) or (
-            was_rolled_back(instance, self)
-        )
+        return self._asks(instance, _GAPLESS) or was_rolled_back(instance, self)
 
-    @contextmanager
-    def inserting(
-        self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
+    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
         self.assign_missing(instances, using)
         if not self.server_ids:
-            yield
-            return
-        asking = [each for each in instances if self.needs_gapless(each)]
+            return NOTHING
         # An id that was rolled back is not explicit: its number comes again.
         others = [each for each in instances if not was_rolled_back(each, self)]
+        asking = [each for each in instances if self.needs_gapless(each)]
         beside = _untagged(self.explicit_ids(others, using)) if asking else []
-        highest = max(beside, default=0)
-        with gapless_ids.assigning(self, asking, using, above=highest):
-            yield
+        return assigning(self, distinct(asking), using, beside)
 
     def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
         """Give ids to the instances that have none, with one reservation at most.
@@ -156,11 +133,10 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         Instances that ask for a server-side id get one; `inserting` gives gapless ids.
         """
         instances = list(instances)
-        missing = self.missing(instances)
-        asking = []
+        missing, asking = self.missing(instances), []
         if len(missing) < len(instances):
             asking = [each for each in instances if self._asks(each)]
-            asking = distinct([each for each in asking if not self.needs_gapless(each)])
+            asking = distinct(each for each in asking if not self.needs_gapless(each))
         if missing:
             ends = self._ends(missing, self.width or 1)
             if len(missing) == 1:
@@ -170,28 +146,38 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             else:
                 ids = generator.next_ids(self, len(missing), using)
             ids = list(map(operator.add, ids, ends))
-            self._assign_by_convention(missing, ids, using)
+            if self.convention is None:
+                self.assign(missing, ids, using)
+            else:
+                # One at a time: the next call may look at the ids before it.
+                for instance, id in zip(missing, ids, strict=True):
+                    made = self._by_convention(self.convention, instance, id)
+                    self.assign([instance], [made], using)
         if asking:
             ends = self._ends(asking, MAX_WIDTH)
             wide = self.target(using)._replace(width=MAX_WIDTH)
             ids = generator.next_ids(wide, len(asking))
             self.assign(asking, list(map(operator.add, ids, ends)), using)
 
-    def _assign_by_convention(
-        self, instances: Sequence[models.Model], ids: Sequence[str], using: str
-    ) -> None:
-        if self.convention is None:
-            self.assign(instances, ids, using)
-            return
-        for instance, document_id in zip(instances, ids, strict=True):
-            value: Any = self.convention(instance, document_id)
-            fault = _fault_of(value, document_id)
-            if fault is not None:
-                raise HiLoError(
-                    f"The convention of {self} returned {value!r}: {fault}."
+    def _by_convention(
+        self, convention: Convention, instance: models.Model, document_id: str
+    ) -> str:
+        value: Any = convention(instance, document_id)
+        fault = None
+        if not isinstance(value, str) or not value or "\x00" in value:
+            fault = "it must be a text of at least one character"
+        elif value.startswith("/") or _is_request(value):
+            fault = "it must neither start with '/' nor end in '|' or a separator"
+        else:
+            made, given = parse_or_none(value), parse(document_id)
+            if made and made.number != given.number and _family(made) == _family(given):
+                fault = (
+                    f"the counter will give the number {made.number} to another object; "
+                    f"keep {given.number}, or leave the pattern of {document_id!r}"
                 )
-            # One at a time: the next call may look at the ids before it.
-            self.assign([instance], [value], using)
+        if fault is not None:
+            raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")
+        return value  # type: ignore[no-any-return]
 
     def _ends(self, instances: Sequence[models.Model], digits: int) -> list[str]:
         """Return what follows the numbers, before the first number is spent.
@@ -215,56 +201,44 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     def end_of(self, instance: models.Model) -> str:
         return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
 
-    def _asks(self, instance: models.Model) -> bool:
+    def _asks(self, instance: models.Model, end: str = "") -> bool:
         """Whether an instance's id asks for another one; raises ValidationError."""
-        return instance._state.adding and self._is_valid_request(
-            value_of(instance, self)
-        )
+        value = value_of(instance, self)
+        asks = instance._state.adding and self._is_valid_request(value)
+        return asks and value.endswith(end)  # type: ignore[no-any-return]
 
     def _is_valid_request(self, value: Any) -> bool:
-        """Whether a value asks for an id.
+        """Whether a value asks for an id; raises ValidationError if the field has none.
 
-        Raises ValidationError if the field does not give ids that are asked for, or if
-        the value asks for an id of another collection.
+        The field gives none without ``server_ids``, or of another collection.
         """
         if not _is_request(value):
             return False
-        collection = self.collection_name
+        params = {"id": value, "end": value[-1], "own": self.collection_name}
         if not self.server_ids:
-            raise ValidationError(
-                _(
-                    "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which "
-                    "this field does not take: set server_ids=True on it, or leave the "
-                    "id out."
-                ),
-                code="server_ids",
-                params={"id": value, "end": value[-1]},
+            message = _(
+                "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which this "
+                "field does not take: set server_ids=True on it, or leave the id out."
             )
-        if value[:-1].lower() != collection.lower():
-            raise ValidationError(
-                _(
-                    "The id “%(id)s” asks for an id of another collection than "
-                    "“%(own)s”."
-                ),
-                code="server_ids",
-                params={"id": value, "own": collection},
+        elif value[:-1].lower() != self.collection_name.lower():
+            message = _(
+                "The id “%(id)s” asks for an id of another collection than “%(own)s”."
             )
-        return True
+        else:
+            return True
+        raise ValidationError(message, code="server_ids", params=params)
 
     def number_in(self, value: Any, target: Target) -> int | None:
-        parts = parse_or_none(value)
-        if (
-            parts is None
-            or parts.collection.lower() != target.collection.lower()
-            or parts.node_tag not in ("", target.node_tag)
-        ):
+        id = parse_or_none(value)
+        if id is None or id.collection.lower() != target.collection.lower():
             return None
-        return parts.number
+        return id.number if id.node_tag in ("", target.node_tag) else None
 
     def record(self, ids: dict[str, int], using: str) -> None:
         super().record(ids, using)
-        if self.server_ids:
-            gapless_ids.keep_clear_of(self, _untagged(ids), using)
+        untagged = _untagged(ids) if self.server_ids else []
+        if untagged:
+            seed_gapless_number(self.collection_name, max(untagged), using)
 
 
 def _is_request(value: Any) -> bool:
@@ -282,19 +256,6 @@ def _untagged(ids: dict[str, int]) -> list[int]:
     return [number for id, number in ids.items() if not parse(id).node_tag]
 
 
-def _fault_of(value: Any, document_id: str) -> str | None:
-    """Return why a convention must not return a value for a generated id, if so."""
-    if not isinstance(value, str) or not value or "\x00" in value:
-        return "it must be a text of at least one character"
-    if value.startswith("/") or _is_request(value):
-        return "it must neither start with '/' nor end in '|' or a separator"
-    made, given = parse_or_none(value), parse(document_id)
-    if made is None or made.number == given.number:
-        return None
-    family = (made.collection.lower(), made.server_prefix, made.node_tag)
-    if family != (given.collection.lower(), given.server_prefix, given.node_tag):
-        return None
-    return (
-        f"the counter will give the number {made.number} to another object; keep "
-        f"{given.number}, or leave the pattern of {document_id!r}"
-    )
+def _family(id: DocumentId) -> tuple[str, str, str]:
+    """Return what is equal in two ids of one counter that differ in their numbers."""
+    return id.collection.lower(), id.server_prefix, id.node_tag

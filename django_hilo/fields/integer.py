@@ -64,10 +64,8 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         max_capacity: int | None = None,
         **kwargs: Any,
     ) -> None:
-        self.collection = collection
-        self.source = source
-        self.capacity = capacity
-        self.max_capacity = max_capacity
+        self.collection, self.source = collection, source
+        self.capacity, self.max_capacity = capacity, max_capacity
         super().__init__(*args, **kwargs)
 
     @property
@@ -117,8 +115,7 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         """
         missing = self.missing(instances)
         if self._shares_numbers_with_default(using):
-            for instance in missing:
-                leave_to_default(instance)
+            leave_to_default(missing)
             yield
             return
         yield
@@ -134,17 +131,15 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         missing = self.missing(each for each in instances if not is_from_default(each))
         if missing and not self._has_no_counter:
             with self._tables_may_be_missing():
-                self.assign(missing, self._next_numbers(len(missing), using), using)
+                numbers: list[Any]
+                if len(missing) == 1 and self.primary_key:
+                    # The generator remembers where those of a key's model come from.
+                    numbers = [generator.next_id(self.model, using)]
+                else:
+                    numbers = generator.next_numbers(self, len(missing), using)
+                self.assign(missing, numbers, using)
                 return
-        for instance in missing:
-            leave_to_default(instance)
-
-    def _next_numbers(self, n: int, using: str) -> list[int]:
-        if n == 1 and self.primary_key:
-            # The generator remembers where the numbers of a key's model come from.
-            number: Any = generator.next_id(self.model, using)
-            return [number]
-        return generator.next_numbers(self, n, using)
+        leave_to_default(missing)
 
     def explicit_ids(
         self, instances: Iterable[models.Model], using: str
