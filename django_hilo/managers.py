@@ -13,8 +13,7 @@ from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.fields.base import id_fields
-from django_hilo.fields.bucket import with_buckets
+from django_hilo.fields.base import id_fields, with_buckets
 from django_hilo.fields.inheritance import pass_keys_down
 from django_hilo.fields.instance_state import handled
 from django_hilo.identifiers import check_anchor

@@ -69,7 +69,7 @@ def check_field(field: models.Field[Any, Any]) -> list[CheckMessage]:
     return found
 
 
-def _id_errors(field: AssignsIds) -> Iterator[Error]:
+def _id_errors(field: Any) -> Iterator[Error]:
     try:
         check_collection(field.collection_name)
     except (InvalidDocumentId, TypeError) as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import models, router
 
@@ -17,37 +17,25 @@ from django_hilo.fields.inheritance import pass_keys_up
 from django_hilo.fields.instance_state import (
     ALIAS,
     ASSIGNED,
+    Instances,
     assigned_for,
+    distinct,
     mark_saved,
     value_of,
     was_rolled_back,
 )
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    # The type of a value that is set (None for an object without an id), and of one
-    # that is read.
-    Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
-    Got_co = TypeVar("Got_co", covariant=True, default=Any)
-
-    class GenericField(models.Field[Set_contra, Got_co]): ...
-
-else:
-    Set_contra = Got_co = None
-
-    class GenericField:
-        def __class_getitem__(cls, types: Any) -> type:
-            return cls  # types mean nothing at run time
-
-
 Block = AbstractContextManager[None]
 NOTHING: Block = nullcontext()
 
 
-class AssignsIds(GenericField[Set_contra, Got_co]):
-    """A field of any type that gives an object its id before the row is inserted."""
+class AssignsIds:
+    """The part of a field that gives an object its id before the row is inserted."""
 
+    model: Any
+    name: str
+    attname: str
+    primary_key: Any
     collection: str | None
     # Whether a history (django-simple-history) copied the field from another model:
     # then its values are ids of that model, and it gives none.
@@ -63,7 +51,8 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         return default_collection(self.model.__name__)
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        name, path, args, kwargs = super().deconstruct()
+        field: Any = super()
+        name, path, args, kwargs = field.deconstruct()
         for option in self.own_options:
             if getattr(self, option) not in (None, False):
                 kwargs[option] = getattr(self, option)
@@ -72,20 +61,15 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             path = f"django_hilo.fields.{path.rpartition('.')[2]}"
         return name, path, args, kwargs
 
-    def contribute_to_class(
-        self, cls: type[models.Model], name: str, private_only: bool = False
-    ) -> None:
+    def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
         owner = getattr(self, "model", None)
         # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:
             self.is_copy = all(each is not self for each in owner._meta.local_fields)
-        super().contribute_to_class(cls, name, private_only=private_only)
-        model: Any = cls
-        # One wrapper serves all fields of a model and of its children.
-        if not (self.is_copy or cls._meta.abstract or hasattr(cls, "_hilo_saves")):
-            model._hilo_saves = True
-            model.save_base = _assign_first(model.save_base)
-            model._save_table = _insert_assigned(model._save_table)
+        field: Any = super()
+        field.contribute_to_class(cls, name, *args, **kw)
+        if not self.is_copy:
+            wrap_saves(cls)
 
     # Django calls these two for the id in the bulk_create() of a plain manager alone:
     # in saves, and for a HiLoManager, the id is there.
@@ -101,7 +85,8 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
             self.record_inserted([model_instance], using)
-        return super().pre_save(model_instance, add)
+        field: Any = super()
+        return field.pre_save(model_instance, add)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
@@ -117,10 +102,6 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             return getattr(instance, self.attname) in (None, "")
         return vars(instance).get(self.attname, self) in (None, "")
 
-    def needs_id(self, instance: models.Model) -> bool:
-        """Whether an instance must be given an id before it is inserted."""
-        return self.is_missing(instance)
-
     def needs_gapless(self, instance: models.Model) -> bool:
         """Whether the id that an instance needs is a gapless one."""
         return False
@@ -129,11 +110,11 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         """Return what follows the number in the id of an instance."""
         return ""
 
-    def missing(self, instances: Iterable[models.Model]) -> list[models.Model]:
+    def missing(self, instances: Instances) -> list[models.Model]:
         """Return the instances without an id, each of them once."""
         return distinct(filter(self.is_missing, instances))
 
-    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
+    def inserting(self, instances: Instances, using: str) -> Block:
         """Give ids to instances without one, and return a block to insert them in.
 
         Gapless ids are given when the block begins.
@@ -141,7 +122,7 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         self.assign_missing(instances, using)
         return NOTHING
 
-    def conflicting(self, instances: Sequence[models.Model], using: str) -> Block:
+    def conflicting(self, instances: Instances, using: str) -> Block:
         """Return a block to insert rows in that are ignored or updated if they exist.
 
         Raises ValueError for gapless ids.
@@ -154,13 +135,11 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
             )
         return NOTHING
 
-    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+    def assign_missing(self, instances: Instances, using: str) -> None:
         """Give ids to the instances that have none."""
         raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    def assign(
-        self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
-    ) -> None:
+    def assign(self, instances: Instances, ids: Sequence[Any], using: str) -> None:
         """Set the ids for rows on ``using``, one for each instance."""
         attname, is_key = self.attname, self.primary_key or self.is_key
         assigned, alias = ASSIGNED + attname, ALIAS + attname
@@ -175,38 +154,38 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
 
     # Explicit ids. Each is a text that messages show, with the number in it.
 
-    def check_explicit(
-        self, instances: Iterable[models.Model], using: str
-    ) -> dict[str, int]:
+    def check_explicit(self, instances: Instances, using: str) -> dict[str, int]:
         """Return the explicit ids; raise `HiLoError` if a number is absurdly high."""
         found = self.explicit_ids(instances, using)
         if found:
             self.check_jump(found, using)
         return found
 
-    def reserve_explicit(self, instances: Iterable[models.Model], using: str) -> None:
+    def reserve_explicit(self, instances: Instances, using: str) -> None:
         """Check explicit ids, and keep the ids that are given now clear of them."""
         found = self.check_explicit(instances, using)
         if found:
             self.reserve(found, using)
 
-    def record_inserted(self, instances: Sequence[models.Model], using: str) -> None:
+    def record_inserted(self, instances: Instances, using: str) -> None:
         """Keep all later ids clear of explicit ids that were inserted."""
         found = self.explicit_ids(instances, using)
         if found:
             self.record(found, using)
         mark_saved(instances, self)
 
-    def with_explicit_id(
-        self, instances: Iterable[models.Model], using: str
-    ) -> list[models.Model]:
-        """Return the instances with an id that was not assigned for rows on ``using``."""
-        return [
-            instance
-            for instance in instances
-            if value_of(instance, self) not in (None, "")
-            and assigned_for(instance, self) != using
-        ]
+    def explicit_values(
+        self, instances: Instances, using: str
+    ) -> Iterator[tuple[Any, str | None]]:
+        """Yield each id not assigned for rows on ``using``, and the alias it was for.
+
+        An id that was rolled back is not explicit: its number comes again.
+        """
+        for each in instances:
+            value, alias = value_of(each, self), assigned_for(each, self)
+            is_explicit = value not in (None, "") and alias != using
+            if is_explicit and not was_rolled_back(each, self):
+                yield value, alias
 
     # Those of a counter; gapless ids have others.
 
@@ -215,22 +194,17 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         field: Any = self
         return resolve(field, using)
 
-    def explicit_ids(
-        self, instances: Iterable[models.Model], using: str
-    ) -> dict[str, int]:
+    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         """Return the explicit ids that the field's own counter could give."""
         found: dict[str, int] = {}
-        explicit = self.with_explicit_id(instances, using)
-        target = self.target(using) if explicit else None
-        for instance in explicit:
-            assert target is not None
-            alias = assigned_for(instance, self)
-            if alias is not None and self.target(alias).key == target.key:
-                continue  # assigned for another alias with the same counter
-            value = value_of(instance, self)
-            number = self.number_in(value, target)
-            if number is not None:
-                found[str(value)] = number
+        target: Target | None = None
+        for value, alias in self.explicit_values(instances, using):
+            target = target or self.target(using)
+            # Not explicit if it was assigned for another alias with the same counter.
+            if alias is None or self.target(alias).key != target.key:
+                number = self.number_in(value, target)
+                if number is not None:
+                    found[str(value)] = number
         return found
 
     def number_in(self, value: Any, target: Target) -> int | None:
@@ -251,25 +225,44 @@ class AssignsIds(GenericField[Set_contra, Got_co]):
         explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
-def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
-    """Return the instances, each of them once."""
-    instances = list(instances)
-    # By identity: an instance without a key cannot be hashed.
-    return list(dict(zip(map(id, instances), instances, strict=True)).values())
-
-
 def id_fields(model: type[models.Model]) -> list[AssignsIds]:
     """Return the fields that give a model's objects their ids."""
     fields, notes = model._meta.fields, vars(model._meta)
     # Django keeps the fields until one is added.
     known = notes.get("hilo_fields")
     if known is None or known[0] is not fields:
-        found = [each for each in fields if isinstance(each, AssignsIds)]
-        found = [each for each in found if not each.is_copy]
+        found: list[AssignsIds] = [
+            each for each in fields if isinstance(each, AssignsIds) and not each.is_copy
+        ]
         # Gapless ones last: their counters stay locked until the commit.
         found.sort(key=lambda field: not isinstance(field, CounterField))
         known = notes["hilo_fields"] = fields, found
-    return known[1]  # type: ignore[no-any-return]
+    return known[1]
+
+
+def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
+    """Return the names of fields to write, with the buckets of sources among them.
+
+    Raises FieldDoesNotExist if the source of a bucket is not a field.
+    """
+    names = list(names)
+    for field in model._meta.concrete_fields:
+        source = getattr(field, "source_field", None)
+        if (
+            source
+            and field.name not in names
+            and {source.name, source.attname} & {*names}
+        ):
+            names.append(field.name)
+    return names
+
+
+def wrap_saves(model: Any) -> None:
+    """Let the saves of a model and its children give ids and write buckets."""
+    if not (model._meta.abstract or hasattr(model, "_hilo_saves")):
+        model._hilo_saves = True
+        model.save_base = _assign_first(model.save_base)
+        model._save_table = _insert_assigned(model._save_table)
 
 
 def _assign_first(save_base: Callable[..., None]) -> Any:
@@ -291,6 +284,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         fields = id_fields(type(self))
         if force_update or update_fields:
             _refuse_rolled_back(self, fields)
+        if update_fields:
+            # Saves of deferred rows name their fields here too.
+            update_fields = frozenset(with_buckets(type(self), update_fields))
         if raw or force_update or update_fields:
             fields = []
         elif self._meta.parents:
@@ -336,7 +332,8 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     ) -> bool:
         state: Any = self._state
         adding, only_updates = state.adding, force_update or bool(update_fields)
-        explicit, assigned = [], []
+        explicit: list[AssignsIds] = []
+        assigned: list[AssignsIds] = []
         with ExitStack() as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:
@@ -351,9 +348,9 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     if alias is None and (raw or not adding):
                         # The key of an object that was loaded may have been changed.
                         field.check_explicit([self], using)
-                    if alias is None and field.needs_id(self):
+                    if alias is None and (raw or field.is_missing(self)):
                         stack.enter_context(field.inserting([self], using))
-                        alias = using
+                        alias = assigned_for(self, field)
                     force_insert = force_insert or alias is not None
                 (assigned if alias == using else explicit).append(field)
             state.hilo_handled = True

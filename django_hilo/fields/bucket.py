@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.text import IdField
+from django_hilo.fields.base import AssignsIds, wrap_saves
 from django_hilo.sharding import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
@@ -61,13 +60,9 @@ class BucketField(_IntegerField):
         path = path.replace("django_hilo.fields.bucket.", "django_hilo.fields.")
         return name, path, args, kwargs
 
-    def contribute_to_class(
-        self, cls: type[models.Model], name: str, private_only: bool = False
-    ) -> None:
-        super().contribute_to_class(cls, name, private_only)
-        if not cls._meta.abstract:
-            model: Any = cls
-            model.save_base = _write_with_source(model.save_base)
+    def contribute_to_class(self, cls: Any, *args: Any, **kwargs: Any) -> None:
+        super().contribute_to_class(cls, *args, **kwargs)
+        wrap_saves(cls)
 
     def db_check(self, connection: Any) -> str:
         column = connection.ops.quote_name(self.column)
@@ -84,33 +79,6 @@ class BucketField(_IntegerField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.source_field
-        if add and isinstance(source, IdField):
+        if add and isinstance(source, AssignsIds):
             source.pre_save(model_instance, add)  # it may come after this field
         return super().pre_save(model_instance, add)
-
-
-def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
-    """Return the names of fields to write, with the buckets of sources among them.
-
-    Raises FieldDoesNotExist if the source of a bucket is not a field.
-    """
-    names = list(names)
-    for field in model._meta.concrete_fields:
-        if isinstance(field, BucketField) and field.name not in names:
-            source = field.source_field
-            if source.name in names or source.attname in names:
-                names.append(field.name)
-    return names
-
-
-def _write_with_source(save_base: Callable[..., None]) -> Any:
-    """Wrap ``save_base()``, which saves of deferred rows reach with update_fields."""
-
-    @wraps(save_base)
-    def wrapper(self: models.Model, *args: Any, **options: Any) -> None:
-        if options.get("update_fields"):
-            names = with_buckets(type(self), options["update_fields"])
-            options["update_fields"] = frozenset(names)
-        save_base(self, *args, **options)
-
-    return wrapper

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 from weakref import ref
@@ -18,9 +18,21 @@ from django_hilo.counters.gapless import (
     seed_gapless_number,
 )
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.base import AssignsIds, Block, Got_co, Set_contra
-from django_hilo.fields.instance_state import TAKEN, value_of, was_rolled_back
-from django_hilo.fields.text import IdField, parse_or_none
+from django_hilo.fields.base import AssignsIds, Block
+from django_hilo.fields.instance_state import (
+    TAKEN,
+    Instances,
+    distinct,
+    value_of,
+    was_rolled_back,
+)
+from django_hilo.fields.text import (
+    Got_co,
+    IdField,
+    Set_contra,
+    family_of,
+    parse_or_none,
+)
 from django_hilo.identifiers import check_separator, id_start
 
 if TYPE_CHECKING:
@@ -45,7 +57,11 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: GaplessIdField[Text, str | None], *args: Any, null: bool, **kwargs: Any
+        self: GaplessIdField[Text, str | None],
+        collection: str | None = ...,
+        *,
+        null: bool,
+        **kwargs: Any,
     ) -> None: ...
     def __init__(self, collection: str | None = None, **kwargs: Any) -> None:
         self.collection = collection
@@ -58,12 +74,12 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.is_missing(instance)
 
-    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
+    def inserting(self, instances: Instances, using: str) -> Block:
         new = [each for each in instances if each._state.adding]
         beside = self.explicit_ids(new, using).values()
         return assigning(self, self.missing(instances), using, beside)
 
-    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+    def assign_missing(self, instances: Instances, using: str) -> None:
         """Give ids to the instances that have none, inside the caller's transaction.
 
         Raises `HiLoError` outside of a transaction: the number would be a gap if the
@@ -90,16 +106,13 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
             )
         return super()._alias_of_plain_bulk(instance)
 
-    def explicit_ids(
-        self, instances: Iterable[models.Model], using: str
-    ) -> dict[str, int]:
-        found = {}
-        family = (self.collection_name.lower(), "", "")
-        for instance in self.with_explicit_id(instances, using):
-            id = parse_or_none(value_of(instance, self))
-            if id and not was_rolled_back(instance, self):
-                if (id.collection.lower(), id.server_prefix, id.node_tag) == family:
-                    found[str(id)] = id.number
+    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        own = (self.collection_name.lower(), "", "")
+        for value, _ in self.explicit_values(instances, using):
+            id = parse_or_none(value)
+            if id and family_of(id) == own:
+                found[value] = id.number
         return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:
@@ -153,17 +166,14 @@ class TakingTransaction:
 
 @contextmanager
 def assigning(
-    field: AssignsIds,
-    instances: Sequence[models.Model],
-    using: str,
-    beside: Iterable[int],
+    field: AssignsIds, instances: Instances, using: str, beside: Iterable[int]
 ) -> Iterator[None]:
-    """Give gapless ids to instances, each listed once, whose rows the block inserts.
+    """Give gapless ids to instances whose rows the block inserts.
 
     An error in the block takes the ids back. The numbers are higher than the explicit
     ones ``beside`` them.
     """
-    above = max(beside, default=0)
+    instances, above = distinct(instances), max(beside, default=0)
     if not instances and not above:
         yield
         return
@@ -174,7 +184,7 @@ def assigning(
             # The value before the id that was rolled back.
             values[field.attname] = state[TAKEN + field.attname][1]
         fields = instance._meta.concrete_fields
-        names = [each.attname for each in fields if each.primary_key or each is field]
+        names = {field.attname, *(each.attname for each in fields if each.primary_key)}
         known = {name: values[name] for name in names if name in values}
         before.append((values, known, state, dict(state)))
     connection = connections[using]
@@ -201,12 +211,9 @@ def assigning(
 
 
 def _assign(
-    field: AssignsIds,
-    instances: Sequence[models.Model],
-    using: str,
-    taking: TakingTransaction | None,
+    field: AssignsIds, instances: list[models.Model], using: str, taking: Any
 ) -> None:
-    """Give gapless ids inside a transaction, which is ``taking`` if it is known."""
+    """Give gapless ids in a transaction, ``taking`` (None if it is not known)."""
     ends = [field.end_of(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")

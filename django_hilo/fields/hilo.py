@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from django.core.exceptions import ValidationError
@@ -16,11 +16,22 @@ from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.anchors import Anchor, anchor_of
-from django_hilo.fields.base import NOTHING, Block, Got_co, Set_contra, distinct
+from django_hilo.fields.base import NOTHING, Block
 from django_hilo.fields.gapless import assigning
-from django_hilo.fields.instance_state import value_of, was_rolled_back
-from django_hilo.fields.text import IdField, parse_or_none
-from django_hilo.identifiers import MAX_WIDTH, DocumentId, anchor_in, parse
+from django_hilo.fields.instance_state import (
+    Instances,
+    distinct,
+    value_of,
+    was_rolled_back,
+)
+from django_hilo.fields.text import (
+    Got_co,
+    IdField,
+    Set_contra,
+    family_of,
+    parse_or_none,
+)
+from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
 
 if TYPE_CHECKING:
     from django_hilo.fields.text import Text
@@ -75,7 +86,17 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     ) -> None: ...
     @overload
     def __init__(
-        self: HiLoField[Text, str | None], *args: Any, null: bool, **kwargs: Any
+        self: HiLoField[Text, str | None],
+        collection: str | None = ...,
+        anchor: Anchor | None = ...,
+        convention: Convention | None = ...,
+        width: int | None = ...,
+        capacity: int | None = ...,
+        max_capacity: int | None = ...,
+        server_ids: bool = ...,
+        *,
+        null: bool,
+        **kwargs: Any,
     ) -> None: ...
     def __init__(
         self,
@@ -107,27 +128,18 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             )
         return value
 
-    def needs_id(self, instance: models.Model) -> bool:
-        return (
-            self.is_missing(instance)
-            or self._asks(instance)
-            or (was_rolled_back(instance, self))
-        )
-
     def needs_gapless(self, instance: models.Model) -> bool:
         return self._asks(instance, _GAPLESS) or was_rolled_back(instance, self)
 
-    def inserting(self, instances: Sequence[models.Model], using: str) -> Block:
+    def inserting(self, instances: Instances, using: str) -> Block:
         self.assign_missing(instances, using)
         if not self.server_ids:
             return NOTHING
-        # An id that was rolled back is not explicit: its number comes again.
-        others = [each for each in instances if not was_rolled_back(each, self)]
         asking = [each for each in instances if self.needs_gapless(each)]
-        beside = _untagged(self.explicit_ids(others, using)) if asking else []
-        return assigning(self, distinct(asking), using, beside)
+        beside = _untagged(self.explicit_ids(instances, using)) if asking else []
+        return assigning(self, asking, using, beside)
 
-    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+    def assign_missing(self, instances: Instances, using: str) -> None:
         """Give ids to the instances that have none, with one reservation at most.
 
         Instances that ask for a server-side id get one; `inserting` gives gapless ids.
@@ -170,10 +182,15 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             fault = "it must neither start with '/' nor end in '|' or a separator"
         else:
             made, given = parse_or_none(value), parse(document_id)
-            if made and made.number != given.number and _family(made) == _family(given):
+            if (
+                made
+                and made.number != given.number
+                and family_of(made) == family_of(given)
+            ):
                 fault = (
-                    f"the counter will give the number {made.number} to another object; "
-                    f"keep {given.number}, or leave the pattern of {document_id!r}"
+                    f"the counter will give the number {made.number} to another "
+                    f"object; keep {given.number}, or leave the pattern of "
+                    f"{document_id!r}"
                 )
         if fault is not None:
             raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")
@@ -205,7 +222,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         """Whether an instance's id asks for another one; raises ValidationError."""
         value = value_of(instance, self)
         asks = instance._state.adding and self._is_valid_request(value)
-        return asks and value.endswith(end)  # type: ignore[no-any-return]
+        return asks and value.endswith(end)
 
     def _is_valid_request(self, value: Any) -> bool:
         """Whether a value asks for an id; raises ValidationError if the field has none.
@@ -254,8 +271,3 @@ def _is_request(value: Any) -> bool:
 def _untagged(ids: dict[str, int]) -> list[int]:
     """Return the numbers of ids without a node tag, as gapless ids are."""
     return [number for id, number in ids.items() if not parse(id).node_tag]
-
-
-def _family(id: DocumentId) -> tuple[str, str, str]:
-    """Return what is equal in two ids of one counter that differ in their numbers."""
-    return id.collection.lower(), id.server_prefix, id.node_tag

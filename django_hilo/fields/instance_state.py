@@ -17,6 +17,8 @@ from typing import Any
 
 from django.db import models
 
+Instances = Iterable[models.Model]
+
 # Each is followed by the attname of the field.
 ASSIGNED = "hilo_assigned_"
 ALIAS = "hilo_alias_"
@@ -34,6 +36,13 @@ def value_of(instance: models.Model, field: Any, deferred: Any = None) -> Any:
     return vars(instance).get(field.attname, deferred)
 
 
+def distinct(instances: Instances) -> list[models.Model]:
+    """Return the instances, each of them once."""
+    instances = list(instances)
+    # By identity: an instance without a key cannot be hashed.
+    return list(dict(zip(map(id, instances), instances, strict=True)).values())
+
+
 def assigned_for(instance: models.Model, field: Any) -> str | None:
     """Return the alias that a field's id was assigned for, None if it is explicit."""
     assigned = getattr(instance._state, ASSIGNED + field.attname, None)
@@ -43,7 +52,7 @@ def assigned_for(instance: models.Model, field: Any) -> str | None:
     return using
 
 
-def mark_saved(instances: Iterable[models.Model], field: Any) -> None:
+def mark_saved(instances: Instances, field: Any) -> None:
     """Note that rows have the instances' ids now."""
     assigned = ASSIGNED + field.attname
     for instance in instances:
@@ -53,7 +62,7 @@ def mark_saved(instances: Iterable[models.Model], field: Any) -> None:
             state.hilo_default = False
 
 
-def leave_to_default(instances: Iterable[models.Model]) -> None:
+def leave_to_default(instances: Instances) -> None:
     """Note that the default of the column gives the ids."""
     for instance in instances:
         setattr(instance._state, _DEFAULT, True)

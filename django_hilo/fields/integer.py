@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,19 @@ from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import TableMissing
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.collection_names import collection_of_keys
-from django_hilo.fields.instance_state import is_from_default, leave_to_default
+from django_hilo.fields.instance_state import (
+    Instances,
+    is_from_default,
+    leave_to_default,
+)
 from django_hilo.sources.base import Source
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
 
-    _Number = int | str | Combinable | None
-    _AssignsIds = AssignsIds[_Number, int]
-    _BigAutoField = models.BigAutoField[_Number, int]
+    _BigAutoField = models.BigAutoField[int | str | Combinable | None, int]
 else:
-    _AssignsIds = AssignsIds
     _BigAutoField = models.BigAutoField
-
 
 logger = logging.getLogger("django_hilo")
 
@@ -36,8 +36,7 @@ logger = logging.getLogger("django_hilo")
 _RECORDER = "django.db.migrations.recorder"
 
 
-# Ignored: contribute_to_class() of AutoFieldMixin takes any keywords, Field's does not.
-class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignore[misc]
+class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     """A BigAutoField whose number is given before the row is inserted.
 
     Column, default of the database and migrations are those of a BigAutoField. The
@@ -78,11 +77,11 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
     @property
     def is_historical(self) -> bool:
         """Whether the model is one of a migration."""
-        return self.model.__module__ == "__fake__"
+        return bool(self.model.__module__ == "__fake__")
 
     @property
     def _has_no_counter(self) -> bool:
-        return self._misses_tables or self.model.__module__ == _RECORDER
+        return self._misses_tables or bool(self.model.__module__ == _RECORDER)
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         # Imported late, as most projects have no such field.
@@ -105,9 +104,7 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         return shares and given_source(self) is None
 
     @contextmanager
-    def conflicting(
-        self, instances: Sequence[models.Model], using: str
-    ) -> Iterator[None]:
+    def conflicting(self, instances: Instances, using: str) -> Iterator[None]:
         """Leave new numbers to the default, because an existing row keeps its own.
 
         On MariaDB the rows get our numbers, and the objects forget them: nobody knows
@@ -122,7 +119,7 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
         for instance in missing:
             setattr(instance, self.attname, None)
 
-    def assign_missing(self, instances: Iterable[models.Model], using: str) -> None:
+    def assign_missing(self, instances: Instances, using: str) -> None:
         """Give numbers to the instances that have none, with one reservation at most.
 
         In a migration that runs before the tables of django_hilo exist, the default of
@@ -141,9 +138,7 @@ class HiLoBigAutoField(_AssignsIds, _BigAutoField, CounterField):  # type: ignor
                 return
         leave_to_default(missing)
 
-    def explicit_ids(
-        self, instances: Iterable[models.Model], using: str
-    ) -> dict[str, int]:
+    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         if self._has_no_counter:
             return {}
         own = [each for each in instances if not is_from_default(each)]

@@ -9,22 +9,31 @@ from django.db import models
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
-from django_hilo.fields.base import AssignsIds, GenericField, Got_co, Set_contra
+from django_hilo.fields.base import AssignsIds
+from django_hilo.fields.instance_state import Instances
 from django_hilo.identifiers import DocumentId, parse
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
+    from typing_extensions import TypeVar
 
     Text = str | Combinable | None
+    # The type of a value that is set (None for an object without an id), and of one
+    # that is read.
+    Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
+    Got_co = TypeVar("Got_co", covariant=True, default=Any)
 
     class _CharField(models.CharField[Set_contra, Got_co]): ...
 
 else:
+    Set_contra = Got_co = None
 
-    class _CharField(GenericField, models.CharField): ...
+    class _CharField(models.CharField):
+        def __class_getitem__(cls, types: Any) -> type:
+            return cls  # types mean nothing at run time
 
 
-class IdField(AssignsIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
+class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
     """A text id; subclasses define where its numbers come from."""
 
     # An object without an id must start as None: Django takes "" for a saved key.
@@ -51,9 +60,7 @@ class IdField(AssignsIds[Set_contra, Got_co], _CharField[Set_contra, Got_co]):
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
 
-    def assign(
-        self, instances: Sequence[models.Model], ids: Sequence[Any], using: str
-    ) -> None:
+    def assign(self, instances: Instances, ids: Sequence[Any], using: str) -> None:
         longest = max(ids, key=len)
         if self.max_length is not None and len(longest) > self.max_length:
             raise HiLoError(
@@ -69,3 +76,8 @@ def parse_or_none(text: Any) -> DocumentId | None:
         return parse(text)
     except InvalidDocumentId:
         return None
+
+
+def family_of(id: DocumentId) -> tuple[str, str, str]:
+    """Return what ids of one counter share: collection, server prefix and node tag."""
+    return id.collection.lower(), id.server_prefix, id.node_tag

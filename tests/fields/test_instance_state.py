@@ -7,7 +7,7 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.fields import HiLoBigAutoField, HiLoField
-from django_hilo.fields.instance_state import assign, assigned_for
+from django_hilo.fields.instance_state import assigned_for
 from tests.apps.records.models import Numbered, Registered
 
 
@@ -44,6 +44,6 @@ def test_fields_whose_names_nearly_meet():
     stock = Stock()
     fields = Stock._meta.concrete_fields
     for number, field in enumerate(fields):
-        assign(stock, field, f"x/{number}", f"alias{number}")
+        field.assign([stock], [f"x/{number}"], f"alias{number}")
     found = [assigned_for(stock, field) for field in fields]
     assert found == ["alias0", "alias1", "alias2", "alias3"]

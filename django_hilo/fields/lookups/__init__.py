@@ -1,16 +1,26 @@
 """Lookups on ids: ``id__number``, ``id__collection``, ``id__node_tag``, ``id__anchor``
 and ``id__bucket`` filter, order and annotate by a part of an id, on every database.
 
+Each reads a stored column if the model has one, and computes the part otherwise.
 `identifiers.parse` defines ids, `identifiers.anchor_in` anchors.
 """
 
 from __future__ import annotations
 
-from django_hilo.fields.lookups import sqlite
-from django_hilo.fields.lookups.parts import Anchor, Bucket, Collection, NodeTag, Number
-from django_hilo.fields.text import IdField
+from typing import Any
 
-__all__ = ["Anchor", "Bucket", "Collection", "NodeTag", "Number", "register"]
+from django.db import NotSupportedError, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Col
+from django.db.models.sql import Query
+
+from django_hilo.fields.bucket import BucketField
+from django_hilo.fields.lookups import mariadb, postgresql, sqlite
+from django_hilo.fields.lookups.patterns import Sql
+from django_hilo.fields.text import IdField
+from django_hilo.identifiers import MAX_COLLECTION_LENGTH
+
+_DATABASES: Any = {"sqlite": sqlite, "postgresql": postgresql, "mysql": mariadb}
 
 
 def register() -> None:
@@ -18,3 +28,116 @@ def register() -> None:
     for transform in (Number, Collection, NodeTag, Anchor, Bucket):
         IdField.register_lookup(transform)
     sqlite.register()
+
+
+class Part(models.Transform):
+    """A part of an id; NULL for a text without it."""
+
+    def as_sql(  # type: ignore[override]
+        self, compiler: Any, connection: BaseDatabaseWrapper, **kwargs: Any
+    ) -> Sql:
+        stored = self._stored_column()
+        if stored is not None:
+            sql, params = compiler.compile(stored)
+            return sql, tuple(params)
+        database = _DATABASES.get(connection.vendor)
+        if database is None:
+            raise NotSupportedError(
+                f"__{self.lookup_name} works on SQLite, PostgreSQL and MariaDB, not on "
+                f"{connection.display_name}."
+            )
+        lhs, params = compiler.compile(self.lhs)
+        try:
+            computed: Sql = database.sql_of(self.lookup_name, lhs, tuple(params))
+        except KeyError:  # that of a bucket
+            raise NotSupportedError(
+                f"{connection.display_name} cannot compute RavenDB's hash of an id. "
+                f"{_remedy(self.lhs)}"
+            ) from None
+        return computed
+
+    def _stored_column(self) -> Col | None:
+        """Return the column that stores the values of the transform, or None.
+
+        It is a `GeneratedField` of the transform, or the `BucketField` of a bucket.
+        """
+        read: Any = self.lhs
+        # Definitions of indexes and generated columns have no table, and need the
+        # expression itself.
+        if not isinstance(read, Col) or read.alias is None:
+            return None
+        for field in read.target.model._meta.local_concrete_fields:
+            if self._is_stored_by(field):
+                return Col(read.alias, field, self.output_field)
+        return None
+
+    def _is_stored_by(self, field: Any) -> bool:
+        if not field.generated:
+            return False
+        lhs: Any = self.lhs
+        # F("id__anchor"), F("pk__anchor") and Anchor("id") are the same.
+        found: Any = field.expression.resolve_expression(
+            Query(field.model, alias_cols=False), allow_joins=False
+        )
+        return (
+            type(found) is type(self)
+            and isinstance(found.lhs, Col)
+            and found.lhs.target == lhs.target
+        )
+
+
+class Number(Part):
+    """The number of an id; NULL for any other text."""
+
+    lookup_name = "number"
+    output_field = models.BigIntegerField()
+
+
+class Collection(Part):
+    """The collection of an id, as it is written; NULL for any other text."""
+
+    lookup_name = "collection"
+    output_field = models.CharField(max_length=MAX_COLLECTION_LENGTH)
+
+
+class NodeTag(Part):
+    """The node tag of an id, "" without one; NULL for any other text."""
+
+    lookup_name = "node_tag"
+    output_field = models.CharField(max_length=4)
+
+
+class Anchor(Part):
+    """The anchor that `identifiers.anchor_in` finds in any text."""
+
+    lookup_name = "anchor"
+    output_field = models.CharField()
+
+
+class Bucket(Part):
+    """The bucket of an id or any other text.
+
+    SQLite computes it with the package xxhash (extra ``sharding``). Other databases
+    need a `BucketField`; without one it raises NotSupportedError.
+    """
+
+    lookup_name = "bucket"
+    output_field = models.PositiveIntegerField()
+
+    def _is_stored_by(self, field: Any) -> bool:
+        if isinstance(field, BucketField):
+            lhs: Any = self.lhs
+            return bool(field.source_field == lhs.target)
+        return super()._is_stored_by(field)
+
+
+def _remedy(lhs: Any) -> str:
+    field: Any = lhs.target if isinstance(lhs, Col) else None
+    if field is None:
+        return "Add bucket = BucketField() to the model."
+    if field.is_relation:
+        # Django reads the foreign key itself, and joins no table for its id.
+        model = field.related_model._meta.label
+        return f"Add bucket = BucketField() to {model}; ask for {field.name}__bucket."
+    source = "" if field.name == "id" else f'source="{field.name}"'
+    return f"Add bucket = BucketField({source}) to {field.model._meta.label}."

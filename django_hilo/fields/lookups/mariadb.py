@@ -1,32 +1,18 @@
 r"""The parts of an id as SQL of MariaDB, by regular expressions.
 
-A match goes from ``\K``, or the start, to a lookahead. Generated columns contain this
-SQL, so a change of it would no longer find them.
+A match goes from ``\K``, or the start, to a lookahead.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django_hilo.fields.lookups.patterns import (
-    Sql,
-    after_dollar,
-    not_in_prefixes,
-    separators,
-)
-from django_hilo.identifiers import (
-    MAX_COLLECTION_LENGTH,
-    MAX_NUMBER,
-    MAX_SERVER_PREFIX_LENGTH,
-    MAX_WIDTH,
-)
+from django_hilo import identifiers
+from django_hilo.fields.lookups.patterns import Sql, after_dollar, character_classes
+from django_hilo.identifiers import MAX_WIDTH
 
 
 def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
-    """Return the SQL of a part of ``text``, whose parameters are ``params``.
-
-    Raises KeyError for a part that the database cannot compute.
-    """
     if part == "anchor":
         # It compares bytes. LOCATE() asks the collation, which may know other dollars.
         place = f"CHAR_LENGTH(SUBSTRING_INDEX({text}, '$', 1)) + 1"
@@ -36,9 +22,8 @@ def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
     return sql % f"NULLIF(REGEXP_SUBSTR({text}, %s), '')", (*params, pattern)
 
 
-def _digits() -> str:
+def _digits(limit: str) -> str:
     """Return a pattern of numbers with and without leading zeros, up to the limit."""
-    limit = str(MAX_NUMBER)
     choices = [f"[0-9]{{1,{MAX_WIDTH - 1}}}", limit]
     for place, digit in enumerate(limit):
         if digit != "0":
@@ -47,30 +32,23 @@ def _digits() -> str:
     return f"(?!0+(?![0-9]))(?:{'|'.join(choices)})"
 
 
-def _prefix() -> str:
-    """Return the pattern of the separator and a server prefix."""
-    code_point = "\\x{{{:x}}}"
-    without = "\\x{0}" + not_in_prefixes(code_point)
-    most = MAX_SERVER_PREFIX_LENGTH - 1
-    return f"[{separators(code_point)}](?:[^{without}$|]{{0,{most}}}[^{without}$|0-9])?"
-
-
+_LENGTH, _MOST = identifiers.MAX_COLLECTION_LENGTH, identifiers.MAX_SERVER_PREFIX_LENGTH
 # (?...) overrules the collation, which would ignore case, and default_regex_flags.
-_START = f"(?s-imxU)^[A-Za-z][A-Za-z0-9_-]{{0,{MAX_COLLECTION_LENGTH - 1}}}"
-_PREFIX = _prefix()
-_DIGITS = _digits()
+_START = f"(?s-imxU)^[A-Za-z][A-Za-z0-9_-]{{0,{_LENGTH - 1}}}"
+_SEPARATORS, _WITHOUT = character_classes("\\x{{{:x}}}")
+_WITHOUT = "\\x{0}" + _WITHOUT + "$|"
+# The separator and a server prefix.
+_PREFIX = f"[{_SEPARATORS}](?:[^{_WITHOUT}]{{0,{_MOST - 1}}}[^{_WITHOUT}0-9])?"
+_DIGITS = _digits(str(identifiers.MAX_NUMBER))
 _TAG = "(?:-[A-Z]{1,4})?"
-_END = r"(?:[$][^\x{0}]+)?\z"
+_END = f"{_TAG}(?:[$][^\\x{{0}}]+)?\\z"
 
 _PARTS = {
-    "number": (
-        "CAST(%s AS SIGNED)",
-        f"{_START}{_PREFIX}\\K{_DIGITS}(?={_TAG}{_END})",
-    ),
-    "collection": ("%s", f"{_START}(?={_PREFIX}{_DIGITS}{_TAG}{_END})"),
+    "number": ("CAST(%s AS SIGNED)", f"{_START}{_PREFIX}\\K{_DIGITS}(?={_END})"),
+    "collection": ("%s", f"{_START}(?={_PREFIX}{_DIGITS}{_END})"),
     # With the last digit and the "-": MariaDB returns "" if nothing is found.
     "node_tag": (
         "SUBSTR(%s, 3)",
-        f"{_START}{_PREFIX}(?={_DIGITS}{_TAG}{_END})[0-9]*\\K[0-9]{_TAG}",
+        f"{_START}{_PREFIX}(?={_DIGITS}{_END})[0-9]*\\K[0-9]{_TAG}",
     ),
 }

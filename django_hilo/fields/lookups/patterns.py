@@ -1,4 +1,10 @@
-"""Parts of SQL that several databases share."""
+"""Parts of SQL that several databases share.
+
+The module of each database has ``sql_of(part, text, params=())``: the SQL of a part of
+``text``, whose parameters are ``params``. It raises KeyError for a part that the
+database cannot compute. Indexes and generated columns contain this SQL, so a change of
+it would no longer find them.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +24,14 @@ _NO_PREFIX = (
 )
 
 
-def separators(code_point: str) -> str:
-    """Return the separators for a character class; ``code_point`` formats each."""
-    return "".join(code_point.format(ord(sign)) for sign in sorted(SEPARATORS))
+def character_classes(code_point: str) -> tuple[str, str]:
+    """Return the separators, and what server prefixes do not contain.
 
-
-def not_in_prefixes(code_point: str) -> str:
-    """Return what server prefixes do not contain, as `separators` does."""
-    return "".join(
-        f"{code_point.format(low)}-{code_point.format(high)}"
-        for low, high in _NO_PREFIX
-    )
+    Each is for a character class; ``code_point`` formats a character of it.
+    """
+    signs = "".join(code_point.format(ord(sign)) for sign in sorted(SEPARATORS))
+    ranges = ("-".join(map(code_point.format, bounds)) for bounds in _NO_PREFIX)
+    return signs, "".join(ranges)
 
 
 def after_dollar(text: str, params: tuple[Any, ...], place: str, length: str) -> Sql:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields.lookups.patterns import Sql, after_dollar
-from django_hilo.identifiers import parse
+from django_hilo.fields.text import parse_or_none
 from django_hilo.sharding import bucket_of
 
 
 def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
-    """Return the SQL of a part of ``text``, whose parameters are ``params``."""
     if part == "anchor":
         return after_dollar(text, params, f"INSTR({text}, '$')", "LENGTH")
     if part == "bucket":
@@ -34,27 +32,17 @@ def register() -> None:
 
 def _add_functions(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if connection.vendor == "sqlite":
-        create: Any = connection.connection.create_function
-        for name, function in _FUNCTIONS.items():
+        for part in ("number", "collection", "node_tag", "bucket"):
+            function = _bucket if part == "bucket" else partial(_part, part)
+            create: Any = connection.connection.create_function
             # Indexes and generated columns take deterministic functions only.
-            create(f"django_hilo_{name}", 1, function, deterministic=True)
+            create(f"django_hilo_{part}", 1, function, deterministic=True)
 
 
-def _part(name: str) -> Callable[[Any], Any]:
-    def part(value: Any) -> Any:
-        try:
-            return getattr(parse(value), name)
-        except InvalidDocumentId:
-            return None
-
-    return part
+def _part(part: str, value: Any) -> Any:
+    # None has no part either.
+    return getattr(parse_or_none(value), part, None)
 
 
 def _bucket(value: Any) -> int | None:
     return bucket_of(value) if isinstance(value, str) else None
-
-
-_FUNCTIONS = {
-    **{name: _part(name) for name in ("number", "collection", "node_tag")},
-    "bucket": _bucket,
-}
