@@ -98,12 +98,17 @@ class HiLoQuerySet(models.QuerySet[Model]):
             update_fields = with_buckets(self.model, update_fields)
         with ExitStack() as stack:
             for field in fields:
-                if ignore_conflicts or update_conflicts:
-                    stack.enter_context(field.conflicting(objects, using))
                 field.reserve_explicit(objects, using)
-                stack.enter_context(field.inserting(objects, using))
+                conflicts = ignore_conflicts or update_conflicts
+                insert = field.conflicting if conflicts else field.inserting
+                stack.enter_context(insert(objects, using))
             _pass_keys_down(objects, self.model)
             stack.enter_context(handled(objects))
+            # The others get theirs from the default of the column.
+            with_ids = [
+                [each for each in objects if not field.is_missing(each)]
+                for field in fields
+            ]
             super(HiLoQuerySet, self.using(using)).bulk_create(
                 objects,
                 batch_size,
@@ -112,8 +117,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 update_fields,
                 unique_fields,
             )
-            for field in fields:
-                field.record_inserted(objects, using)
+            for field, inserted in zip(fields, with_ids, strict=True):
+                field.record_inserted(inserted, using)
         return objects
 
     def bulk_update(

@@ -20,6 +20,7 @@ from django_hilo.fields.instance_state import (
     Instances,
     assigned_for,
     distinct,
+    is_handled,
     mark_saved,
     value_of,
     was_rolled_back,
@@ -71,16 +72,16 @@ class AssignsIds:
         if not self.is_copy:
             wrap_saves(cls)
 
-    # Django calls these two for the id in the bulk_create() of a plain manager alone:
-    # in saves, and for a HiLoManager, the id is there.
+    # These two give ids in the bulk_create() of a plain manager alone: in saves, and for
+    # a HiLoManager, the id is there.
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        self.assign_missing([instance], self._alias_of_plain_bulk(instance))
+        if not is_handled(instance):
+            self.assign_missing([instance], self._alias_of_plain_bulk(instance))
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        is_handled = getattr(model_instance._state, "hilo_handled", False)
-        if add and not (is_handled or self.is_copy):
+        if add and not (self.is_copy or is_handled(model_instance)):
             using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
@@ -123,7 +124,7 @@ class AssignsIds:
         return NOTHING
 
     def conflicting(self, instances: Instances, using: str) -> Block:
-        """Return a block to insert rows in that are ignored or updated if they exist.
+        """Do as `inserting`, for rows that are ignored or updated if they exist.
 
         Raises ValueError for gapless ids.
         """
@@ -133,7 +134,7 @@ class AssignsIds:
                 f"conflict would leave a gap: insert without ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
-        return NOTHING
+        return self.inserting(instances, using)
 
     def assign_missing(self, instances: Instances, using: str) -> None:
         """Give ids to the instances that have none."""
@@ -248,11 +249,8 @@ def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
     names = list(names)
     for field in model._meta.concrete_fields:
         source = getattr(field, "source_field", None)
-        if (
-            source
-            and field.name not in names
-            and {source.name, source.attname} & {*names}
-        ):
+        written = source and (source.name in names or source.attname in names)
+        if written and field.name not in names:
             names.append(field.name)
     return names
 
@@ -281,20 +279,24 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         update_fields: Any = None,
     ) -> None:
         using = using or router.db_for_write(type(self), instance=self)
-        fields = id_fields(type(self))
-        if force_update or update_fields:
-            _refuse_rolled_back(self, fields)
+        only_updates = force_update or bool(update_fields)
         if update_fields:
             # Saves of deferred rows name their fields here too.
             update_fields = frozenset(with_buckets(type(self), update_fields))
-        if raw or force_update or update_fields:
-            fields = []
-        elif self._meta.parents:
+        elif self._meta.parents and not (raw or only_updates):
             pass_keys_up(self, type(self))
         adding = self._state.adding
         new = adding or self.pk is None
         with ExitStack() as stack:
-            for field in fields:
+            for field in id_fields(type(self)):
+                if only_updates and was_rolled_back(self, field):
+                    raise HiLoError(
+                        f"{self._meta.label} {value_of(self, field)!r} was rolled back, "
+                        f"and the row with this id may be another's by now. Save it as "
+                        f"a whole: it gets a new id."
+                    )
+                if raw or only_updates:
+                    continue
                 explicit = adding and not field.is_missing(self)
                 if explicit and assigned_for(self, field) != using:
                     field.check_explicit([self], using)
@@ -338,21 +340,19 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
             for field in id_fields(type(self)):
                 if field.model is not cls:
                     continue
-                alias, is_key = None, field.primary_key or field.is_key
-                if is_key and only_updates and field.is_missing(self):
-                    raise ValueError(
-                        "Cannot force an update in save() with no primary key."
-                    )
-                if is_key and not only_updates:
-                    alias = assigned_for(self, field) if adding else None
+                alias = assigned_for(self, field) if adding else None
+                if (field.primary_key or field.is_key) and not only_updates:
                     if alias is None and (raw or not adding):
                         # The key of an object that was loaded may have been changed.
                         field.check_explicit([self], using)
-                    if alias is None and (raw or field.is_missing(self)):
+                    if alias is None and raw:
                         stack.enter_context(field.inserting([self], using))
                         alias = assigned_for(self, field)
                     force_insert = force_insert or alias is not None
-                (assigned if alias == using else explicit).append(field)
+                if alias == using:
+                    assigned.append(field)
+                elif not field.is_missing(self):
+                    explicit.append(field)
             state.hilo_handled = True
             try:
                 updated = save_table(
@@ -367,13 +367,3 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         return updated
 
     return wrapper
-
-
-def _refuse_rolled_back(instance: models.Model, fields: list[AssignsIds]) -> None:
-    for field in fields:
-        if was_rolled_back(instance, field):
-            raise HiLoError(
-                f"{instance._meta.label} {getattr(instance, field.attname)!r} was "
-                f"rolled back, and the row with this id may be another's by now. Save "
-                f"it as a whole: it gets a new id."
-            )

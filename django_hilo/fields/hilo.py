@@ -89,11 +89,6 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         self: HiLoField[Text, str | None],
         collection: str | None = ...,
         anchor: Anchor | None = ...,
-        convention: Convention | None = ...,
-        width: int | None = ...,
-        capacity: int | None = ...,
-        max_capacity: int | None = ...,
-        server_ids: bool = ...,
         *,
         null: bool,
         **kwargs: Any,
@@ -182,15 +177,11 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             fault = "it must neither start with '/' nor end in '|' or a separator"
         else:
             made, given = parse_or_none(value), parse(document_id)
-            if (
-                made
-                and made.number != given.number
-                and family_of(made) == family_of(given)
-            ):
+            is_other = made and made.number != given.number
+            if made and is_other and family_of(made) == family_of(given):
                 fault = (
                     f"the counter will give the number {made.number} to another "
-                    f"object; keep {given.number}, or leave the pattern of "
-                    f"{document_id!r}"
+                    f"object; keep {given.number}, or leave the pattern of {given}"
                 )
         if fault is not None:
             raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")

@@ -24,16 +24,14 @@ ASSIGNED = "hilo_assigned_"
 ALIAS = "hilo_alias_"
 # A value, the value before it, and the transaction that took it.
 TAKEN = "hilo_taken_"
-# Whether the default of the column gave the id, or is about to.
-_DEFAULT = "hilo_default"
 
 
-def value_of(instance: models.Model, field: Any, deferred: Any = None) -> Any:
-    """Return a field's value, or ``deferred`` if the value was not loaded."""
+def value_of(instance: models.Model, field: Any) -> Any:
+    """Return a field's value, or None if the value was not loaded."""
     if field.primary_key:
         # Keys are never deferred, and Python makes a __dict__ when it is asked for one.
         return getattr(instance, field.attname)
-    return vars(instance).get(field.attname, deferred)
+    return vars(instance).get(field.attname)
 
 
 def distinct(instances: Instances) -> list[models.Model]:
@@ -54,22 +52,12 @@ def assigned_for(instance: models.Model, field: Any) -> str | None:
 
 def mark_saved(instances: Instances, field: Any) -> None:
     """Note that rows have the instances' ids now."""
-    assigned = ASSIGNED + field.attname
     for instance in instances:
-        state: Any = instance._state
-        setattr(state, assigned, None)
-        if getattr(state, _DEFAULT, False):
-            state.hilo_default = False
+        setattr(instance._state, ASSIGNED + field.attname, None)
 
 
-def leave_to_default(instances: Instances) -> None:
-    """Note that the default of the column gives the ids."""
-    for instance in instances:
-        setattr(instance._state, _DEFAULT, True)
-
-
-def is_from_default(instance: models.Model) -> bool:
-    return getattr(instance._state, _DEFAULT, False)
+def is_handled(instance: models.Model) -> bool:
+    return getattr(instance._state, "hilo_handled", False)
 
 
 def was_rolled_back(instance: models.Model, field: Any) -> bool:

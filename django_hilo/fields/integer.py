@@ -18,8 +18,6 @@ from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.collection_names import collection_of_keys
 from django_hilo.fields.instance_state import (
     Instances,
-    is_from_default,
-    leave_to_default,
 )
 from django_hilo.sources.base import Source
 
@@ -94,8 +92,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
-        using = self._alias_of_plain_bulk(instance)
-        if is_from_default(instance) or self._shares_numbers_with_default(using):
+        if self._shares_numbers_with_default(self._alias_of_plain_bulk(instance)):
             return None
         return super().get_pk_value_on_save(instance)
 
@@ -112,12 +109,12 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         """
         missing = self.missing(instances)
         if self._shares_numbers_with_default(using):
-            leave_to_default(missing)
             yield
-            return
-        yield
-        for instance in missing:
-            setattr(instance, self.attname, None)
+        else:
+            self.assign_missing(missing, using)
+            yield
+            for instance in missing:
+                setattr(instance, self.attname, None)
 
     def assign_missing(self, instances: Instances, using: str) -> None:
         """Give numbers to the instances that have none, with one reservation at most.
@@ -125,7 +122,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         In a migration that runs before the tables of django_hilo exist, the default of
         the column gives them. Django's own record of migrations is one such case.
         """
-        missing = self.missing(each for each in instances if not is_from_default(each))
+        missing = self.missing(instances)
         if missing and not self._has_no_counter:
             with self._tables_may_be_missing():
                 numbers: list[Any]
@@ -135,14 +132,9 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
                 else:
                     numbers = generator.next_numbers(self, len(missing), using)
                 self.assign(missing, numbers, using)
-                return
-        leave_to_default(missing)
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        if self._has_no_counter:
-            return {}
-        own = [each for each in instances if not is_from_default(each)]
-        return super().explicit_ids(own, using)
+        return {} if self._has_no_counter else super().explicit_ids(instances, using)
 
     def number_in(self, value: Any, target: Target) -> int | None:
         try:
