@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
@@ -12,7 +12,6 @@ from django.db import models
 from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import HiLoField
 from django_hilo.fields.base import id_fields, with_buckets
 from django_hilo.fields.inheritance import pass_keys_down
 from django_hilo.fields.instance_state import handled
@@ -56,7 +55,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
-        _pass_keys_down(objects, self.model)
+        pass_keys_down(objects, self.model)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -69,12 +68,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Objects that are anchored to one of these objects are not among them. The id is
         that of the only field with an anchor, else the model's.
         """
-        anchored = [
-            field
-            for field in id_fields(self.model)
-            if isinstance(field, HiLoField) and field.anchor is not None
+        fields: list[Any] = [
+            each for each in id_fields(self.model) if getattr(each, "anchor", None)
         ]
-        [field] = anchored if len(anchored) == 1 else [field_of(self.model)]
+        field = fields[0] if len(fields) == 1 else field_of(self.model)
         return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
 
     def bulk_create(
@@ -102,13 +99,13 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 conflicts = ignore_conflicts or update_conflicts
                 insert = field.conflicting if conflicts else field.inserting
                 stack.enter_context(insert(objects, using))
-            _pass_keys_down(objects, self.model)
+            pass_keys_down(objects, self.model)
             stack.enter_context(handled(objects))
             # The others get theirs from the default of the column.
-            with_ids = [
-                [each for each in objects if not field.is_missing(each)]
+            with_ids = {
+                field: [each for each in objects if not field.is_missing(each)]
                 for field in fields
-            ]
+            }
             super(HiLoQuerySet, self.using(using)).bulk_create(
                 objects,
                 batch_size,
@@ -117,7 +114,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 update_fields,
                 unique_fields,
             )
-            for field, inserted in zip(fields, with_ids, strict=True):
+            for field, inserted in with_ids.items():
                 field.record_inserted(inserted, using)
         return objects
 
@@ -147,12 +144,6 @@ class HiLoManager(_Manager[Model]):
     """
 
     use_in_migrations = True
-
-
-def _pass_keys_down(objects: Iterable[models.Model], model: type[models.Model]) -> None:
-    if model._meta.parents:
-        for instance in objects:
-            pass_keys_down(instance, model)
 
 
 def _anchor_text(anchor: str | models.Model) -> str:

@@ -23,11 +23,17 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
     returns something else than a text, a whole number or an object.
     """
     try:
-        value = (
-            _call(instance, anchor) if callable(anchor) else _follow(instance, anchor)
-        )
+        value: Any = anchor(instance) if callable(anchor) else _follow(instance, anchor)
     except ObjectDoesNotExist:
         value = None
+    is_known = isinstance(value, str | int | models.Model | None)
+    if callable(anchor) and (isinstance(value, bool) or not is_known):
+        raise HiLoError(
+            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
+            f"returned {value!r}. Return a text, a whole number or an object."
+        )
+    if isinstance(value, models.Model):
+        value = value.pk
     if value in (None, ""):
         raise HiLoError(
             f"{instance._meta.label} has no id to be given: its anchor {anchor!r} is "
@@ -47,18 +53,6 @@ def anchor_field(model: type[models.Model], path: str) -> Any:
     return model._meta.get_field(last)
 
 
-def _call(instance: models.Model, anchor: Callable[[models.Model], Any]) -> Any:
-    value = anchor(instance)
-    if isinstance(value, models.Model):
-        return value.pk
-    if isinstance(value, bool) or not isinstance(value, str | int | None):
-        raise HiLoError(
-            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
-            f"returned {value!r}. Return a text, a whole number or an object."
-        )
-    return value
-
-
 def _follow(instance: models.Model, path: str) -> Any:
     *relations, last = path.split("__")
     for name in relations:
@@ -70,5 +64,4 @@ def _follow(instance: models.Model, path: str) -> Any:
     if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
         # The key is known without reading the object that it names.
         last = field.attname if field.target_field.primary_key else last
-    value = getattr(instance, last)
-    return value.pk if isinstance(value, models.Model) else value
+    return getattr(instance, last)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import models, router
 
+from django_hilo import generator
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.target import CounterField, Target, resolve
 from django_hilo.exceptions import HiLoError
@@ -20,7 +21,6 @@ from django_hilo.fields.instance_state import (
     Instances,
     assigned_for,
     distinct,
-    is_handled,
     mark_saved,
     value_of,
     was_rolled_back,
@@ -37,6 +37,7 @@ class AssignsIds:
     name: str
     attname: str
     primary_key: Any
+    max_length: Any
     collection: str | None
     # Whether a history (django-simple-history) copied the field from another model:
     # then its values are ids of that model, and it gives none.
@@ -72,16 +73,17 @@ class AssignsIds:
         if not self.is_copy:
             wrap_saves(cls)
 
-    # These two give ids in the bulk_create() of a plain manager alone: in saves, and for
-    # a HiLoManager, the id is there.
+    # These two give ids in the bulk_create() of a plain manager alone: in saves, and in
+    # that of a HiLoManager, the id is there.
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        if not is_handled(instance):
+        if not getattr(instance._state, "hilo_handled", False):
             self.assign_missing([instance], self._alias_of_plain_bulk(instance))
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and not (self.is_copy or is_handled(model_instance)):
+        is_handled = getattr(model_instance._state, "hilo_handled", False)
+        if add and not (is_handled or self.is_copy):
             using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
@@ -140,8 +142,22 @@ class AssignsIds:
         """Give ids to the instances that have none."""
         raise NotImplementedError  # pragma: no cover - each kind has its own
 
+    def next_ids(self, n: int, using: str) -> list[Any]:
+        """Return the next ids of the field's counter, for one reservation at most."""
+        field: Any = self
+        if n == 1 and self.primary_key:
+            # The generator remembers where the ids of a key's model come from.
+            return [generator.next_id(self.model, using)]
+        return generator.next_ids(field, n, using)
+
     def assign(self, instances: Instances, ids: Sequence[Any], using: str) -> None:
         """Set the ids for rows on ``using``, one for each instance."""
+        longest = "" if self.max_length is None else max(ids, key=len)
+        if longest and len(longest) > self.max_length:
+            raise HiLoError(
+                f"The id {longest!r} has {len(longest)} characters, {self} takes "
+                f"{self.max_length}. Raise max_length and migrate."
+            )
         attname, is_key = self.attname, self.primary_key or self.is_key
         assigned, alias = ASSIGNED + attname, ALIAS + attname
         for instance, id in zip(instances, ids, strict=True):
@@ -291,9 +307,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             for field in id_fields(type(self)):
                 if only_updates and was_rolled_back(self, field):
                     raise HiLoError(
-                        f"{self._meta.label} {value_of(self, field)!r} was rolled back, "
-                        f"and the row with this id may be another's by now. Save it as "
-                        f"a whole: it gets a new id."
+                        f"{self._meta.label} {value_of(self, field)!r} was rolled "
+                        f"back, and the row with this id may be another's by now. Save "
+                        f"it as a whole: it gets a new id."
                     )
                 if raw or only_updates:
                     continue
@@ -334,8 +350,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     ) -> bool:
         state: Any = self._state
         adding, only_updates = state.adding, force_update or bool(update_fields)
-        explicit: list[AssignsIds] = []
-        assigned: list[AssignsIds] = []
+        explicit, assigned = list[AssignsIds](), list[AssignsIds]()
         with ExitStack() as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:

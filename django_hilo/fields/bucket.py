@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.base import AssignsIds, wrap_saves
+from django_hilo.fields.base import wrap_saves
+from django_hilo.fields.text import IdField
 from django_hilo.sharding import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
@@ -52,11 +53,10 @@ class BucketField(_IntegerField):
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         name, path, args, kwargs = super().deconstruct()
-        kwargs.pop("editable", None)
-        if self.editable:
-            kwargs["editable"] = True
-        if self.source != "id":
-            kwargs["source"] = self.source
+        for option, default in (("editable", False), ("source", "id")):
+            kwargs.pop(option, None)
+            if getattr(self, option) != default:
+                kwargs[option] = getattr(self, option)
         path = path.replace("django_hilo.fields.bucket.", "django_hilo.fields.")
         return name, path, args, kwargs
 
@@ -79,6 +79,6 @@ class BucketField(_IntegerField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.source_field
-        if add and isinstance(source, AssignsIds):
+        if add and isinstance(source, IdField):
             source.pre_save(model_instance, add)  # it may come after this field
         return super().pre_save(model_instance, add)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 from weakref import ref
 
 from django.db import connections, models, transaction
@@ -12,11 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation.transaction import TransactionState
 from django_hilo.conf import settings
-from django_hilo.counters.gapless import (
-    last_gapless_number,
-    next_gapless_numbers,
-    seed_gapless_number,
-)
+from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
 from django_hilo.fields.instance_state import (
@@ -30,13 +26,11 @@ from django_hilo.fields.text import (
     Got_co,
     IdField,
     Set_contra,
+    Text,
     family_of,
     parse_or_none,
 )
 from django_hilo.identifiers import check_separator, id_start
-
-if TYPE_CHECKING:
-    from django_hilo.fields.text import Text
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
@@ -119,7 +113,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         jump, highest = settings.MAX_FLOOR_JUMP, max(ids.values())
         if highest <= jump:
             return
-        last = last_gapless_number(self.collection_name, using)
+        last = gapless.last_gapless_number(self.collection_name, using)
         if highest - last > jump:
             raise HiLoError(
                 f"The number {highest} is {highest - last} over the last gapless "
@@ -132,7 +126,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         """Do nothing: the numbers that `inserting` takes are higher."""
 
     def record(self, ids: dict[str, int], using: str) -> None:
-        seed_gapless_number(self.collection_name, max(ids.values()), using)
+        gapless.seed_gapless_number(self.collection_name, max(ids.values()), using)
 
 
 class TakingTransaction:
@@ -196,7 +190,7 @@ def assigning(
             if by_itself:
                 taking = TakingTransaction(connection)  # its hook is the first to run
             if above:
-                seed_gapless_number(field.collection_name, above, using)
+                gapless.seed_gapless_number(field.collection_name, above, using)
             if instances:
                 _assign(field, instances, using, taking)
             yield
@@ -217,7 +211,7 @@ def _assign(
     ends = [field.end_of(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
-    numbers = next_gapless_numbers(collection, len(instances), using)
+    numbers = gapless.next_gapless_numbers(collection, len(instances), using)
     for instance, number, end in zip(instances, numbers, ends, strict=True):
         before, id = value_of(instance, field), f"{start}{number}{end}"
         field.assign([instance], [id], using)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -28,13 +28,11 @@ from django_hilo.fields.text import (
     Got_co,
     IdField,
     Set_contra,
+    Text,
     family_of,
     parse_or_none,
 )
 from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
-
-if TYPE_CHECKING:
-    from django_hilo.fields.text import Text
 
 # Returns the id to store, from an instance and the id that its counter gave.
 Convention = Callable[[models.Model, str], str]
@@ -60,13 +58,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     """
 
     own_options = (
-        *IdField.own_options,
-        "anchor",
-        "convention",
-        "width",
-        "capacity",
-        "max_capacity",
-        "server_ids",
+        *("collection", "anchor", "convention", "width"),
+        *("capacity", "max_capacity", "server_ids"),
     )
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
 
@@ -146,13 +139,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             asking = distinct(each for each in asking if not self.needs_gapless(each))
         if missing:
             ends = self._ends(missing, self.width or 1)
-            if len(missing) == 1:
-                # The generator remembers where the ids of a key's model come from.
-                target = self.model if self.primary_key else self
-                ids = [generator.next_id(target, using)]
-            else:
-                ids = generator.next_ids(self, len(missing), using)
-            ids = list(map(operator.add, ids, ends))
+            ids = list(map(operator.add, self.next_ids(len(missing), using), ends))
             if self.convention is None:
                 self.assign(missing, ids, using)
             else:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db import models
 
 
-def pass_keys_down(instance: models.Model, model: type[models.Model]) -> None:
-    """Fill the empty links of an instance with the keys of its parents."""
+def pass_keys_down(instances: Iterable[models.Model], model: Any) -> None:
+    """Fill the empty links of instances with the keys of their parents."""
     for parent, link in model._meta.parents.items():
-        pass_keys_down(instance, parent)
-        if link is not None and getattr(instance, link.attname) is None:
-            setattr(instance, link.attname, getattr(instance, parent._meta.pk.attname))
+        pass_keys_down(instances, parent)
+        for each in instances if link is not None else ():
+            if getattr(each, link.attname) is None:
+                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
 
 
-def pass_keys_up(instance: models.Model, model: type[models.Model]) -> None:
+def pass_keys_up(instance: models.Model, model: Any) -> None:
     """Fill the empty keys of an instance's parents from the links, as save() does."""
     for parent, link in model._meta.parents.items():
         key = parent._meta.pk.attname

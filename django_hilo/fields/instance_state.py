@@ -56,10 +56,6 @@ def mark_saved(instances: Instances, field: Any) -> None:
         setattr(instance._state, ASSIGNED + field.attname, None)
 
 
-def is_handled(instance: models.Model) -> bool:
-    return getattr(instance._state, "hilo_handled", False)
-
-
 def was_rolled_back(instance: models.Model, field: Any) -> bool:
     """Whether an instance has a gapless id that its rollback took back."""
     taken = getattr(instance._state, TAKEN + field.attname, None)

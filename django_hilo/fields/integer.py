@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connections, models
 
-from django_hilo import generator
 from django_hilo._allocation.target import CounterField, Target, given_source, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import TableMissing
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.collection_names import collection_of_keys
-from django_hilo.fields.instance_state import (
-    Instances,
-)
+from django_hilo.fields.instance_state import Instances
 from django_hilo.sources.base import Source
 
 if TYPE_CHECKING:
@@ -125,23 +122,16 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         missing = self.missing(instances)
         if missing and not self._has_no_counter:
             with self._tables_may_be_missing():
-                numbers: list[Any]
-                if len(missing) == 1 and self.primary_key:
-                    # The generator remembers where those of a key's model come from.
-                    numbers = [generator.next_id(self.model, using)]
-                else:
-                    numbers = generator.next_numbers(self, len(missing), using)
-                self.assign(missing, numbers, using)
+                self.assign(missing, self.next_ids(len(missing), using), using)
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self._has_no_counter else super().explicit_ids(instances, using)
 
     def number_in(self, value: Any, target: Target) -> int | None:
         try:
-            number = int(value)
+            return max(int(value), 0) or None
         except (TypeError, ValueError, OverflowError):
             return None  # the database will refuse it
-        return number if number > 0 else None
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():
@@ -161,8 +151,5 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
                 # The model does not outlive its migration, so it need not ask again.
                 self._misses_tables = True
             else:
-                logger.warning(
-                    "%s is numbered by the database, without django-hilo: %s",
-                    self.model._meta.label,
-                    error,
-                )
+                text = "%s is numbered by the database, without django-hilo: %s"
+                logger.warning(text, self.model._meta.label, error)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.exceptions import HiLoError, InvalidDocumentId
+from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields.base import AssignsIds
-from django_hilo.fields.instance_state import Instances
 from django_hilo.identifiers import DocumentId, parse
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     class _CharField(models.CharField[Set_contra, Got_co]): ...
 
 else:
-    Set_contra = Got_co = None
+    Text = Set_contra = Got_co = None
 
     class _CharField(models.CharField):
         def __class_getitem__(cls, types: Any) -> type:
@@ -59,15 +58,6 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
-
-    def assign(self, instances: Instances, ids: Sequence[Any], using: str) -> None:
-        longest = max(ids, key=len)
-        if self.max_length is not None and len(longest) > self.max_length:
-            raise HiLoError(
-                f"The id {longest!r} has {len(longest)} characters, {self} takes "
-                f"{self.max_length}. Raise max_length and migrate."
-            )
-        super().assign(instances, ids, using)
 
 
 def parse_or_none(text: Any) -> DocumentId | None:
