@@ -303,23 +303,27 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             pass_keys_up(self, type(self))
         adding = self._state.adding
         new = adding or self.pk is None
-        with ExitStack() as stack:
-            for field in id_fields(type(self)):
-                if only_updates and was_rolled_back(self, field):
-                    raise HiLoError(
-                        f"{self._meta.label} {value_of(self, field)!r} was rolled "
-                        f"back, and the row with this id may be another's by now. Save "
-                        f"it as a whole: it gets a new id."
-                    )
-                if raw or only_updates:
-                    continue
-                explicit = adding and not field.is_missing(self)
-                if explicit and assigned_for(self, field) != using:
-                    field.check_explicit([self], using)
-                if new or field.is_key or was_rolled_back(self, field):
-                    block = field.inserting([self], using)
-                    if block is not NOTHING:
-                        stack.enter_context(block)
+        blocks: list[Block] = []
+        for field in id_fields(type(self)):
+            if only_updates and was_rolled_back(self, field):
+                raise HiLoError(
+                    f"{self._meta.label} {value_of(self, field)!r} was rolled back, "
+                    f"and the row with this id may be another's by now. Save it as a "
+                    f"whole: it gets a new id."
+                )
+            if raw or only_updates:
+                continue
+            explicit = adding and not field.is_missing(self)
+            if explicit and assigned_for(self, field) != using:
+                field.check_explicit([self], using)
+            if new or field.is_key or was_rolled_back(self, field):
+                block = field.inserting([self], using)
+                if block is not NOTHING:
+                    blocks.append(block)
+        entered: Any = ExitStack() if blocks else NOTHING
+        with entered as stack:
+            for block in blocks:
+                stack.enter_context(block)
             save_base(
                 self,
                 raw=raw,
@@ -351,7 +355,8 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         state: Any = self._state
         adding, only_updates = state.adding, force_update or bool(update_fields)
         explicit, assigned = list[AssignsIds](), list[AssignsIds]()
-        with ExitStack() as stack:
+        entered: Any = ExitStack() if raw else NOTHING
+        with entered as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:
                     continue

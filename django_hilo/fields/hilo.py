@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from django.core.exceptions import ValidationError
@@ -132,14 +132,15 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
         Instances that ask for a server-side id get one; `inserting` gives gapless ids.
         """
-        instances = list(instances)
         missing, asking = self.missing(instances), []
         if len(missing) < len(instances):
             asking = [each for each in instances if self._asks(each)]
             asking = distinct(each for each in asking if not self.needs_gapless(each))
         if missing:
             ends = self._ends(missing, self.width or 1)
-            ids = list(map(operator.add, self.next_ids(len(missing), using), ends))
+            ids = self.next_ids(len(missing), using)
+            if ends:
+                ids = list(map(operator.add, ids, ends))
             if self.convention is None:
                 self.assign(missing, ids, using)
             else:
@@ -148,7 +149,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
                     made = self._by_convention(self.convention, instance, id)
                     self.assign([instance], [made], using)
         if asking:
-            ends = self._ends(asking, MAX_WIDTH)
+            ends = self._ends(asking, MAX_WIDTH) or [""] * len(asking)
             wide = self.target(using)._replace(width=MAX_WIDTH)
             ids = generator.next_ids(wide, len(asking))
             self.assign(asking, list(map(operator.add, ids, ends)), using)
@@ -174,13 +175,13 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")
         return value  # type: ignore[no-any-return]
 
-    def _ends(self, instances: Sequence[models.Model], digits: int) -> list[str]:
-        """Return what follows the numbers, before the first number is spent.
+    def _ends(self, instances: Instances, digits: int) -> list[str]:
+        """Return what follows the numbers, if any, before the first number is spent.
 
         Raises `HiLoError` if an anchor leaves no room for a number.
         """
         if self.anchor is None:
-            return [""] * len(instances)
+            return []
         ends = [self.end_of(each) for each in instances]
         longest = max(ends, key=len)
         collection = self.collection_name

@@ -11,13 +11,13 @@ thousand, and a tuple for each would be work for the garbage collector.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from django.db import models
 
-Instances = Iterable[models.Model]
+Instances = Sequence[models.Model]
 
 # Each is followed by the attname of the field.
 ASSIGNED = "hilo_assigned_"
@@ -34,11 +34,12 @@ def value_of(instance: models.Model, field: Any) -> Any:
     return vars(instance).get(field.attname)
 
 
-def distinct(instances: Instances) -> list[models.Model]:
+def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
     """Return the instances, each of them once."""
-    instances = list(instances)
-    # By identity: an instance without a key cannot be hashed.
-    return list(dict(zip(map(id, instances), instances, strict=True)).values())
+    found = {}
+    for instance in instances:
+        found[id(instance)] = instance  # one without a key cannot be hashed
+    return list(found.values())
 
 
 def assigned_for(instance: models.Model, field: Any) -> str | None:
