@@ -24,10 +24,10 @@ from django_hilo._allocation.transaction import TransactionState
 from django_hilo._database.connection import (
     database_key,
     has_schemas,
-    in_tests,
     use_own,
 )
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.own_connection import in_tests
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
@@ -171,7 +171,14 @@ def _reserve(
     if bound or counter.source is None:
         minimum = max(minimum, source.above_rows(target.using))
     stored = counter.stored
-    reserved = source.reserve(target.using, size, needed=at_least, above=minimum)
+    reserved = source.reserve(
+        target.using,
+        size,
+        needed=at_least,
+        above=minimum,
+        collection=target.collection,
+        bound=bound,
+    )
     counter.source = source
     met = reserved[0].met
     if met is not None:
@@ -186,7 +193,7 @@ def _reserve(
                 "python manage.py hilo_raise_max --database=%s",
                 *(source.name, target.using, met, stored, target.using),
             )
-    return source.named(reserved, target.collection)
+    return reserved
 
 
 def _wait(target: Target, refill: Refill) -> None:

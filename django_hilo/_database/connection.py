@@ -1,4 +1,4 @@
-"""Choose the connection for a counter's statements.
+"""Change a counter in short transactions, on the connection that is right for it.
 
 Inside a caller's transaction that is the process's own connection: on the caller's, the
 row would stay locked until the caller's commit, and a rollback would give the range out
@@ -8,21 +8,37 @@ the caller's connection, and the range is bound to its transaction.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from math import ceil
-from typing import NamedTuple
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import NamedTuple, TypeVar
 
-from django.core import mail
-from django.db import Error, connections
+from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._database.own_connection import (
+    OwnConnection,
+    UseOwn,
+    of_this_process,
+    switch,
+)
 from django_hilo._database.rollback import RollbackDetector
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+from django_hilo.exceptions import ConcurrencyError, ReservationTimeout, TableMissing
+
+logger = logging.getLogger("django_hilo")
+
+Result = TypeVar("Result")
+
+# Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
+_PAUSE = 0.003
+_PAUSE_BEFORE_RECONNECTING = 0.25
+
+# Attributes of a connection.
+_LOCKS_COUNTER, _OWN_ONLY = "hilo_locks_counter", "hilo_own_only"
 
 
 class DatabaseKey(NamedTuple):
@@ -48,13 +64,8 @@ def database_key(alias: str) -> DatabaseKey:
 def key_by(connection: BaseDatabaseWrapper, alias: str) -> DatabaseKey:
     """Return the key of an alias's database by this thread's connection to it."""
     options = connection.settings_dict
-    return DatabaseKey(
-        alias,
-        str(options["NAME"]),
-        str(options["HOST"]),
-        str(options["PORT"]),
-        schema_of(connection),
-    )
+    name, host, port = str(options["NAME"]), str(options["HOST"]), str(options["PORT"])
+    return DatabaseKey(alias, name, host, port, schema_of(connection))
 
 
 def schema_of(connection: BaseDatabaseWrapper) -> str | None:
@@ -89,27 +100,29 @@ def in_schema(alias: str, schema: str | None) -> Iterator[None]:
         yield
         return
     tenant = getattr(connection, "tenant", None)
-    _switch(connection, schema)
+    switch(connection, schema)
     try:
         yield
     finally:
-        _switch(connection, before)
+        switch(connection, before)
         if tenant is not None:
             # A connection with a tenant is django-tenants' own.
             connection.set_tenant(tenant)  # type: ignore[attr-defined]
 
 
-_LOCKS_COUNTER = "hilo_locks_counter"
-
-
-def in_callers_transaction(connection: BaseDatabaseWrapper) -> bool:
+def in_callers_transaction(using: str) -> bool:
     """Whether a range reserved now would belong to the caller's transaction."""
+    connection = connections[using]
     if dialect_of(connection).has_one_writer:
-        return connection.in_atomic_block or not has_autocommit(connection)
+        return connection.in_atomic_block or not _has_autocommit(connection)
     if not connection.in_atomic_block:
         return False
+    blocks = connection.atomic_blocks
+    # A TestCase (or pytest-django's ``db``) will roll everything back.
+    if any(getattr(block, "_from_testcase", False) for block in blocks):
+        return True
     detector: RollbackDetector | None = vars(connection).get(_LOCKS_COUNTER)
-    return in_test_case(connection) or (detector is not None and detector.is_alive())
+    return detector is not None and detector.is_alive()
 
 
 def bind(connection: BaseDatabaseWrapper) -> None:
@@ -120,20 +133,11 @@ def bind(connection: BaseDatabaseWrapper) -> None:
     vars(connection)[_LOCKS_COUNTER] = RollbackDetector(connection, lambda: None)
 
 
-def in_test_case(connection: BaseDatabaseWrapper) -> bool:
-    """Whether a TestCase (or pytest-django's ``db``) will roll everything back."""
-    blocks = connection.atomic_blocks
-    return any(getattr(block, "_from_testcase", False) for block in blocks)
-
-
-def has_autocommit(connection: BaseDatabaseWrapper) -> bool:
+def _has_autocommit(connection: BaseDatabaseWrapper) -> bool:
     """Whether a statement outside ``atomic()`` commits by itself; no query."""
     if connection.connection is None:
         return bool(connection.settings_dict["AUTOCOMMIT"])
     return connection.autocommit
-
-
-_OWN_ONLY = "hilo_own_only"
 
 
 @contextmanager
@@ -148,219 +152,114 @@ def use_own(alias: str) -> Iterator[None]:
 
 
 def counter_connection(
-    connection: BaseDatabaseWrapper, bound: bool, timeout: float
+    connection: BaseDatabaseWrapper, bound: bool
 ) -> AbstractContextManager[str]:
     """Return a context manager that yields the alias for a counter's statements.
 
     - ``connection``: the caller's connection.
-    - ``bound``: the result of `in_callers_transaction`. If True, the caller's
-      connection is used.
-    - ``timeout``: how many seconds to wait for the own connection; then it raises
-      `ReservationTimeout`.
+    - ``bound``: whether it is used in any case, see `in_callers_transaction`.
     """
     if bound or not (
         connection.in_atomic_block
         or dialect_of(connection).always_own_connection
         or _OWN_ONLY in vars(connection)
-        or not has_autocommit(connection)
+        or not _has_autocommit(connection)
     ):
         return nullcontext(connection.alias)
-    own = _this_process().setdefault(connection.alias, OwnConnection(connection.alias))
-    return own.use(connection, timeout)
+    alias = connection.alias
+    own = of_this_process().setdefault(alias, OwnConnection(alias))
+    timeout = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    return UseOwn(own, connection, timeout)
 
 
-class OwnConnection:
-    """The one extra connection that this process opens to an alias.
+@contextmanager
+def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
+    """Run the block in a transaction with bounded waits; yield the connection.
 
-    One thread uses it at a time. A thread that asks for it while using it gets an error
-    at once, since it would wait for itself.
+    Inside a caller's transaction, to which the range is then bound, use a savepoint.
     """
-
-    def __init__(self, alias: str) -> None:
-        self.alias = f"{alias}:hilo"
-        self.user: int | None = None  # the thread that uses it
-        # An RLock, because no other thread can release it.
-        self.lock = threading.RLock()
-        self._wrapper: BaseDatabaseWrapper | None = None
-        self._opened_for: tuple[str, ...] | None = None
-        self._held_for_fork = False
-
-    def use(
-        self, callers: BaseDatabaseWrapper, timeout: float
-    ) -> AbstractContextManager[str]:
-        """Return a context manager that yields the connection's alias to one thread.
-
-        Waits ``timeout`` seconds for other threads, else raises `ReservationTimeout`.
-        Raises `NestedReservation` in a thread that uses the connection already.
-        """
-        return _Use(self, callers, timeout)
-
-    def open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
-        """Return the connection, switched to the caller's database and schema."""
-        key = key_by(callers, callers.alias)
-        if self._wrapper is not None and self._opened_for != key.without_schema:
-            self._wrapper.close()
-            self._wrapper = None
-        if self._wrapper is None:
-            self._wrapper = _copy(callers)
-            self._opened_for = key.without_schema
-        if key.schema != schema_of(self._wrapper):
-            _switch(self._wrapper, key.schema)
-        return self._wrapper
-
-    def close_as_due(self, at_once: bool = False) -> None:
-        """Close the connection if ``CONN_MAX_AGE`` is over, or at once."""
-        if self._wrapper is None:
-            return
-        # A test runner cannot drop a database that has an open connection.
-        if at_once or in_tests():
-            self._wrapper.close()
-        else:
-            self._wrapper.close_if_unusable_or_obsolete()
-
-    def close_if_obsolete(self) -> None:
-        """Close the connection if it is due and not in use."""
-        if self.lock.acquire(blocking=False):
-            try:
-                if self.user is None:
-                    self.close_as_due()
-            finally:
-                self.lock.release()
-
-    def close_before_fork(self, timeout: float) -> None:
-        """Close the connection and lock it until the fork is done."""
-        self._held_for_fork = self.lock.acquire(timeout=timeout)
-        if self._held_for_fork and self.user is None:
-            self.close_as_due(at_once=True)
-
-    def go_on_after_fork(self) -> None:
-        """Unlock the connection for the parent's threads."""
-        if self._held_for_fork:
-            self._held_for_fork = False
-            self.lock.release()
+    connection = connections[db]
+    is_callers = connection.in_atomic_block or not _has_autocommit(connection)
+    with transaction.atomic(using=db):
+        if not is_callers:
+            dialect_of(connection).begin(connection)
+        yield connection
 
 
-class _Use:
-    """A `with` block that uses the own connection."""
+def retry(
+    operate: Callable[[str], Result],
+    using: str,
+    what: str,
+    *,
+    if_missing: str | None = None,
+    retry_for: float | None = None,
+    bound: bool | None = None,
+) -> Result:
+    """Call ``operate`` until it succeeds or time is over; return its result.
 
-    def __init__(
-        self, own: OwnConnection, callers: BaseDatabaseWrapper, timeout: float
-    ) -> None:
-        self._own = own
-        self._callers = callers
-        self._timeout = timeout
-        self._is_open = False
-
-    def __enter__(self) -> str:
-        own, alias = self._own, self._callers.alias
-        if own.user == threading.get_ident():
-            raise NestedReservation(
-                f"This thread is changing a counter on {alias!r} already, and asked "
-                f"for another number in a finalizer (__del__), a receiver of "
-                f"connection_created, or a signal handler. Take ids elsewhere."
-            )
-        # A signal's handler may raise after any call.
-        self._is_open = True
+    - ``operate``: gets the alias to work on, and does all of its work in one
+      `short_transaction`.
+    - ``using``: the caller's alias.
+    - ``what``: the name of the counter in messages.
+    - ``if_missing``: the message if the counter's table is missing. None: the table is
+      ours, and may also be of an older version.
+    - ``retry_for``: seconds; None: ``HILO["RETRY_FOR"]``.
+    - ``bound``: the result of `in_callers_transaction`, if it is known.
+    """
+    connection = connections[using]
+    if bound is None:
+        bound = in_callers_transaction(using)
+    began, level = time.monotonic(), logging.WARNING
+    while True:
         try:
-            if not own.lock.acquire(timeout=self._timeout):
+            with counter_connection(connection, bound) as db:
+                return _once(operate, db)
+        except Error as error:
+            kind = classify(error, connection)
+            if kind is ErrorKind.LOCKED:
                 raise ReservationTimeout(
-                    f"The connection that reserves ranges on {alias!r} was busy for "
-                    f"{self._timeout:g} s. Look for a transaction that holds the row "
-                    f"of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
-                )
-            own.user = threading.get_ident()
-            connections[own.alias] = own.open(self._callers)
-        except BaseException:
-            self._end(is_sound=True)
-            raise
-        return own.alias
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        # After another error, such as an interrupt, an answer may still be on its way.
-        self._end(is_sound=kind is None or issubclass(kind, Error | HiLoError))
-
-    def __del__(self) -> None:
-        # A signal's handler may raise before the first line of __exit__() runs.
-        self._end(is_sound=False)
-
-    def _end(self, is_sound: bool) -> None:
-        if not self._is_open:
-            return
-        self._is_open = False
-        own = self._own
-        try:
-            if own.user == threading.get_ident():
-                try:
-                    with suppress(AttributeError):  # it could not be opened
-                        del connections[own.alias]
-                    own.close_as_due(at_once=not is_sound)
-                finally:
-                    own.user = None
-        finally:
-            with suppress(RuntimeError):  # it was not acquired
-                own.lock.release()
-
-
-def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
-    own = callers.copy()
-    options = own.settings_dict["OPTIONS"]
-    options.pop("pool", None)  # the caller may have the pool's last connection
-    longest = ceil(settings.LOCK_TIMEOUT + settings.RETRY_FOR)
-    dialect_of(own).set_own_options(options, longest)
-    own.settings_dict["AUTOCOMMIT"] = True
-    own.inc_thread_sharing()
-    return own
+                    f"{what} on {using!r} stayed locked for too long: {error}. "
+                    f"HILO['LOCK_TIMEOUT'] is {settings.LOCK_TIMEOUT:g} s. Find the "
+                    f"transaction that holds the row: it may be the one that asks for "
+                    f"this id."
+                ) from error
+            is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
+            if kind is ErrorKind.NO_TABLE or is_old:
+                raise TableMissing(
+                    if_missing
+                    or f"The tables of django_hilo on {using!r} are missing, or of an "
+                    f"older version. Run: python manage.py migrate django_hilo "
+                    f"--database={using}"
+                ) from error
+            if kind in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}:
+                raise
+            if bound:
+                raise ConcurrencyError(
+                    f"No range could be reserved inside the transaction on {using!r}: "
+                    f"{error}. It is not tried again, since only you can repeat your "
+                    f'transaction; on SQLite, OPTIONS["transaction_mode"] = '
+                    f'"IMMEDIATE" avoids most of these.'
+                ) from error
+            longest = settings.RETRY_FOR if retry_for is None else retry_for
+            if time.monotonic() > began + longest:
+                raise ConcurrencyError(
+                    f"The counter on {using!r} could not be changed for {longest:g} "
+                    f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
+                    f"again when the database answers."
+                ) from error
+            logger.log(level, "The counter on %r is tried again: %s", using, error)
+            level = logging.DEBUG
+        reconnects = kind is ErrorKind.RECONNECT
+        pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
+        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret, only a pause
 
 
-def _switch(own: BaseDatabaseWrapper, schema: str | None) -> None:
-    if hasattr(own, "set_schema"):
-        # django-tenants sets the search path for each cursor.
-        own.set_schema(schema)
-    else:
-        vars(own)["schema_name"] = schema
-
-
-def in_tests() -> bool:
-    """Whether a test runner has set this process up."""
-    # Django's setup_test_environment() adds it, under pytest-django too.
-    return hasattr(mail, "outbox")
-
-
-_own_connections: dict[str, OwnConnection] = {}
-_owner = os.getpid()
-# Connections that a child inherited, because a thread was using them or no hook saw the
-# fork. They are kept, since deleting them would end the parent's session on the socket.
-_inherited: list[dict[str, OwnConnection]] = []
-
-
-def _this_process() -> dict[str, OwnConnection]:
-    # uWSGI forks in C and runs none of Python's hooks.
-    if _owner != os.getpid():
-        after_fork_in_child()
-    return _own_connections
-
-
-def close_obsolete(**kwargs: object) -> None:
-    """Close connections that are due (request_started, request_finished)."""
-    for own in list(_this_process().values()):
-        own.close_if_obsolete()
-
-
-def before_fork() -> None:
-    """Close the process's own connections before a child can inherit them."""
-    for own in list(_this_process().values()):
-        own.close_before_fork(settings.LOCK_TIMEOUT)
-
-
-def after_fork_in_parent() -> None:
-    """Unlock the own connections."""
-    for own in list(_this_process().values()):
-        own.go_on_after_fork()
-
-
-def after_fork_in_child() -> None:
-    """Start without connections and with new locks."""
-    global _own_connections, _owner
-    _inherited.append(_own_connections)
-    _own_connections = {}
-    _owner = os.getpid()
+def _once(operate: Callable[[str], Result], db: str) -> Result:
+    try:
+        return operate(db)
+    except Error as error:
+        connection = connections[db]
+        lost = classify(error, connection) is ErrorKind.RECONNECT
+        if lost and not connection.in_atomic_block:
+            connection.close()
+        raise

@@ -12,7 +12,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -59,26 +59,19 @@ class RollbackWatcher:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
-        # A detector lives as long as Django keeps its hook, or its owner keeps it.
-        self._detectors: list[tuple[int, ref[RollbackDetector]]] = []
-        self._prune_at = _PRUNE_AT
+        # The number of each detector, for as long as Django keeps its hook, or its
+        # owner keeps it.
+        self._detectors: WeakKeyDictionary[RollbackDetector, int] = WeakKeyDictionary()
+        self._made = 0
         # The number of detectors made before each of Django's savepoints. Other names
         # are left out, since they may be used twice.
         self._savepoints: dict[str, int] = {}
-        self._made = 0
 
     def detector(self, on_commit: Callable[[], None]) -> RollbackDetector:
         """Return a new detector; watch the connection while one is alive."""
-        if len(self._detectors) >= self._prune_at:
-            self._detectors = [each for each in self._detectors if _is_alive(each[1])]
-            # Doubled, so that pruning does not take quadratic time.
-            self._prune_at = max(_PRUNE_AT, 2 * len(self._detectors))
-        if not any(_is_alive(known) for _, known in self._detectors):
-            self._detectors.clear()
-            self._savepoints.clear()
         detector = RollbackDetector(self._connection, on_commit)
         self._made += 1
-        self._detectors.append((self._made, ref(detector)))
+        self._detectors[detector] = self._made
         # First in the list, because execute_wrapper() removes the last.
         if self not in self._connection.execute_wrappers:
             self._connection.execute_wrappers.insert(0, self)
@@ -107,7 +100,7 @@ class RollbackWatcher:
             self._invalidate_from(self._savepoints.get(to["name"], 0) if to else 0)
         elif self._rolled_back_by_itself():
             self._invalidate_from(0)
-        if not any(_is_alive(detector) for _, detector in self._detectors):
+        if not any(detector.is_alive() for detector in self._detectors):
             self._detectors.clear()
             self._savepoints.clear()
             if self in self._connection.execute_wrappers:
@@ -123,18 +116,9 @@ class RollbackWatcher:
         )
 
     def _invalidate_from(self, place: int) -> None:
-        for made, known in self._detectors:
-            detector = known()
-            if made > place and detector is not None:
+        for detector, made in list(self._detectors.items()):
+            if made > place:
                 detector.invalidate()
-
-
-def _is_alive(known: ref[RollbackDetector]) -> bool:
-    detector = known()
-    return detector is not None and detector.is_alive()
-
-
-_PRUNE_AT = 16
 
 
 _NAME = r"""["`]?(?P<name>s\d+_x\d+)["`]?"""

@@ -17,7 +17,7 @@ from django.db.models.signals import post_migrate, pre_save
 from django_hilo import generator
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
-from django_hilo._database import connection as own_connection
+from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters import gapless, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument

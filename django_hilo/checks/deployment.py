@@ -18,9 +18,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, Q
 
 from django_hilo._allocation.target import given_source, resolve
-from django_hilo._database.connection import in_tests
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
+from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.table_scan import (
     aliases,
     fields_on,

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    Error,
-    connections,
-    transaction,
-)
+from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
@@ -18,9 +13,9 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import (
     CounterExhausted,
-    HiLoError,
     InvalidDocumentId,
     ReservationTimeout,
+    TableMissing,
 )
 from django_hilo.identifiers import MAX_NUMBER, check_collection
 from django_hilo.models import GaplessCounter
@@ -140,7 +135,7 @@ def _locked(collection: str, using: str) -> Iterator[GaplessCounter]:
                 f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
             ) from error
         if kind is ErrorKind.NO_TABLE:
-            raise HiLoError(
+            raise TableMissing(
                 f"The table of gapless numbers is missing on {using!r}. Run: "
                 f"python manage.py migrate django_hilo --database={using}"
             ) from error

@@ -13,19 +13,17 @@ from functools import partial
 from secrets import compare_digest, token_hex
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, Error, connections
-from django.db.models import F, QuerySet, Subquery, Value
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from django_hilo._database.connection import bind
-from django_hilo._database.dialects import ErrorKind, classify
-from django_hilo._database.retry import Result, retry, short_transaction
+from django_hilo._database.connection import bind, retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
-from django_hilo.exceptions import CounterExhausted, RangeNotReturned, TableMissing
+from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
     MAX_NUMBER,
     check_collection,
@@ -74,9 +72,15 @@ def reserve(
     `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.
     """
     tag = _checked(collection, node_tag, using)[1]
-    marks: dict[str, Any] = {"issuer": issuer, "column": column, "using": using}
     reservation = reserve_range(
-        collection, size, node_tag=tag, needed=needed, above=above, **marks
+        collection,
+        size,
+        node_tag=tag,
+        needed=needed,
+        above=above,
+        issuer=issuer,
+        column=column,
+        using=using,
     )
     announce(reservation, using)
     return reservation
@@ -92,21 +96,21 @@ def reserve_range(
     issuer: str = "",
     column: KeyColumn | None = None,
     using: str,
+    bound: bool | None = None,
 ) -> Reservation:
-    """Reserve as `reserve`, with checked names, and leave `announce` to the caller."""
+    """Reserve as `reserve`, with checked names, and leave `announce` to the caller.
+
+    ``bound`` is the result of `in_callers_transaction`, if it is known.
+    """
     if size < max(needed, 1):
         raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
-    collection = collection.lower()
-    known = {"database": using, "needed": needed}
-    met = 0
+    collection, met = collection.lower(), 0
 
     def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         nonlocal met
         check_server_prefix(prefix)
-        met = document.next_low - 1
-        last = max(met, above)
-        if column is not None:
-            last = max(last, column.highest(using))
+        met = max(document.max, document.floor)
+        last = max(met, above, column.highest(using) if column else 0)
         high = min(last + size, MAX_NUMBER)
         if high - last < needed:
             raise CounterExhausted(
@@ -115,7 +119,12 @@ def reserve_range(
                     "%(needed)s more would pass 2^63-1. Give the field another "
                     "collection, or lower Max if it was raised by mistake."
                 )
-                % {**known, "counter": document.id, "last": last}
+                % {
+                    "counter": document.id,
+                    "database": using,
+                    "last": last,
+                    "needed": needed,
+                }
             )
         if column is not None:
             column.claim(using, high)
@@ -127,7 +136,7 @@ def reserve_range(
             "ticket": new_ticket(issuer),
         }
 
-    document, prefix = change_counter(collection, node_tag, using, take)
+    document, prefix = change_counter(collection, node_tag, using, take, bound=bound)
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
@@ -191,7 +200,14 @@ def return_range(
         return {"max": last, "size": last - document.low + 1}
 
     try:
-        change_existing(collection, node_tag, using, give_back, _RETRY_RETURNS_FOR)
+        change_counter(
+            collection,
+            node_tag,
+            using,
+            give_back,
+            may_create=False,
+            retry_for=_RETRY_RETURNS_FOR,
+        )
     except HiLoDocument.DoesNotExist as error:
         raise RangeNotReturned(
             _("There is no counter %(counter)r on %(database)r.") % known
@@ -239,8 +255,9 @@ def read_max(
 ) -> int:
     """Return the higher of Max and floor, 0 if there is no row; takes no lock."""
     collection, node_tag = _checked(collection, node_tag, using)
-    rows = _rows(HiLoDocument.key(collection, node_tag), using)
-    return max(rows.values_list("max", "floor").first() or (0,))
+    rows = HiLoDocument.objects.using(using)
+    row = rows.filter(pk=HiLoDocument.key(collection, node_tag)).first()
+    return max(row.max, row.floor) if row else 0
 
 
 def guard_save(
@@ -254,7 +271,7 @@ def guard_save(
     if raw:
         instance.collection = instance.collection.lower()
         instance.id = HiLoDocument.key(instance.collection, instance.node_tag)
-        rows = _rows(instance.id, using)
+        rows = HiLoDocument.objects.using(using).filter(pk=instance.id)
         if connections[using].in_atomic_block:  # as in loaddata
             rows.update(ticket=new_ticket())  # locks the row on every database
             bind(connections[using])
@@ -263,10 +280,6 @@ def guard_save(
             instance.max = max(instance.max, stored.max)
             instance.floor = max(instance.floor, stored.floor)
     instance.ticket = new_ticket()
-
-
-def _rows(key: str, using: str) -> QuerySet[HiLoDocument]:
-    return HiLoDocument.objects.using(using).filter(pk=key)
 
 
 def _checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
@@ -283,57 +296,38 @@ def new_ticket(issuer: str = "") -> str:
 
 
 def change_counter(
-    collection: str, node_tag: str, using: str, change: Change
-) -> tuple[HiLoDocument, str]:
-    """Change a counter as `change_existing`; create a missing row with Max 0 first."""
-    try:
-        return change_existing(collection, node_tag, using, change)
-    except HiLoDocument.DoesNotExist:
-        key = HiLoDocument.key(collection, node_tag)
-        _run(partial(_make_row, key, collection, node_tag), key, using)
-        return change_existing(collection, node_tag, using, change)
-
-
-def change_existing(
     collection: str,
     node_tag: str,
     using: str,
     change: Change,
+    *,
+    may_create: bool = True,
     retry_for: float | None = None,
+    bound: bool | None = None,
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
-    Returns the row as written and its node's server prefix. ``retry_for`` is in seconds
-    (None: the setting). Raises ``HiLoDocument.DoesNotExist``.
+    Returns the row as written and its node's server prefix. A missing row is created
+    first, with Max 0, or raises ``HiLoDocument.DoesNotExist``. ``retry_for`` and
+    ``bound`` are those of `retry`.
     """
     key = HiLoDocument.key(collection, node_tag)
-    return _run(partial(_change_locked, key, node_tag, change), key, using, retry_for)
-
-
-def _run(
-    operate: Callable[[str], Result],
-    key: str,
-    using: str,
-    retry_for: float | None = None,
-) -> Result:
-    migrate = (
-        f"The tables of django_hilo on {using!r} are missing, or of an older version. "
-        f"Run: python manage.py migrate django_hilo --database={using}"
-    )
+    what = f"The row {key!r} of HiLoDocument"
+    operate = partial(_change_locked, key, node_tag, change)
     try:
-        return retry(
-            operate, using, f"The row {key!r} of HiLoDocument", migrate, retry_for
-        )
-    except Error as error:
-        if classify(error, connections[using]) is ErrorKind.NO_COLUMN:
-            raise TableMissing(migrate) from error
-        raise
+        return retry(operate, using, what, retry_for=retry_for, bound=bound)
+    except HiLoDocument.DoesNotExist:
+        if not may_create:
+            raise
+    row = HiLoDocument(id=key, collection=collection.lower(), node_tag=node_tag)
+    retry(partial(_create, row), using, what, bound=bound)
+    return retry(operate, using, what, bound=bound)
 
 
 def _change_locked(
     key: str, node_tag: str, change: Change, db: str
 ) -> tuple[HiLoDocument, str]:
-    rows = _rows(key, db)
+    rows = HiLoDocument.objects.using(db).filter(pk=key)
     prefix_of = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with short_transaction(db) as connection:
         if not connection.features.has_select_for_update:
@@ -346,14 +340,14 @@ def _change_locked(
         if columns is None:
             rows.delete()
         elif columns:
-            columns = {"ticket": new_ticket(), **columns}
+            if "ticket" not in columns:
+                columns["ticket"] = new_ticket()
             rows.update(**columns)
             vars(document).update(columns)
     return document, prefix
 
 
-def _make_row(key: str, collection: str, node_tag: str, db: str) -> None:
-    row = HiLoDocument(id=key, collection=collection.lower(), node_tag=node_tag)
+def _create(row: HiLoDocument, db: str) -> None:
     # Another process may create it first. An error must not end a caller's transaction.
     with short_transaction(db):
         HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)

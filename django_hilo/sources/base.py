@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from django.db import connections
-
 from django_hilo._database.connection import in_callers_transaction
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import MAX_NUMBER
@@ -48,24 +46,28 @@ class Source(ABC):
     def key(self) -> tuple[str, str]:
         """The key of its ranges in the pool of a process; no other counter has it."""
 
-    def in_callers_transaction(self, using: str) -> bool:
-        """Whether a range reserved now would belong to the caller's transaction."""
-        return in_callers_transaction(connections[using])
+    # Whether a range reserved now on an alias would belong to the caller's transaction.
+    in_callers_transaction = staticmethod(in_callers_transaction)
 
     @abstractmethod
     def reserve(
-        self, using: str, size: int, *, needed: int = 1, above: int = 0
+        self,
+        using: str,
+        size: int,
+        *,
+        needed: int = 1,
+        above: int = 0,
+        collection: str = "",
+        bound: bool | None = None,
     ) -> list[Reservation]:
         """Reserve ``size`` numbers or more, all over ``above``, and commit.
 
         Returns one range or several, in rising order. Near the end of the numbers they
-        may be fewer than ``size``, but not fewer than ``needed``. Raises the errors of
-        `django_hilo.counters.reservation.reserve`.
+        may be fewer than ``size``, but not fewer than ``needed``. A counter that others
+        own gives them the name ``collection``, for receivers of `range_reserved`.
+        ``bound`` is the result of `in_callers_transaction`, if it is known. Raises the
+        errors of `django_hilo.counters.reservation.reserve`.
         """
-
-    def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:
-        """Return the ranges for receivers of `range_reserved`, with the collection."""
-        return reserved
 
     @abstractmethod
     def read_max(self, using: str) -> int:

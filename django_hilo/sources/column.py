@@ -10,8 +10,12 @@ from typing import TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._database.connection import (
+    in_callers_transaction,
+    retry,
+    short_transaction,
+)
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
@@ -77,17 +81,24 @@ class ColumnSequence(Source):
         return f"{self.column.table}.{self.column.column}", ""
 
     def in_callers_transaction(self, using: str) -> bool:
-        return super().in_callers_transaction(using) or (
+        return in_callers_transaction(using) or (
             self.is_historical and connections[using].in_atomic_block
         )
 
     def reserve(
-        self, using: str, size: int, *, needed: int = 1, above: int = 0
+        self,
+        using: str,
+        size: int,
+        *,
+        needed: int = 1,
+        above: int = 0,
+        collection: str = "",
+        bound: bool | None = None,
     ) -> list[Reservation]:
         draw = partial(self._draw, size=size, needed=needed, above=above)
         return [
             Reservation(self.key[0], "", ids, server_prefix="", ticket="")
-            for ids in self._run(draw, using)
+            for ids in self._run(draw, using, bound)
         ]
 
     def row_floor(self, using: str) -> int:
@@ -181,7 +192,9 @@ class ColumnSequence(Source):
             )
         return Sequence(name), Single(increment)
 
-    def _run(self, operate: Callable[[str], Result], using: str) -> Result:
+    def _run(
+        self, operate: Callable[[str], Result], using: str, bound: bool | None = None
+    ) -> Result:
         if self.is_historical and connections[using].in_atomic_block:
             return operate(using)
         return retry(
@@ -189,6 +202,7 @@ class ColumnSequence(Source):
             using,
             self.name,
             if_missing=f"There is no table {self.column.table!r} on {using!r}.",
+            bound=bound,
         )
 
 

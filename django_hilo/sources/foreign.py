@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
+from django_hilo._database.connection import retry, short_transaction
 from django_hilo._database.dialects import ErrorKind, classify
-from django_hilo._database.retry import retry, short_transaction
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
 from django_hilo.sources.base import Fault, Source
@@ -48,7 +47,14 @@ class ForeignCounter(Value, Source):
         return f"{self.storage!r}: {self.rule!r}", ""
 
     def reserve(
-        self, using: str, size: int, *, needed: int = 1, above: int = 0
+        self,
+        using: str,
+        size: int,
+        *,
+        needed: int = 1,
+        above: int = 0,
+        collection: str = "",
+        bound: bool | None = None,
     ) -> list[Reservation]:
         if size < max(needed, 1):
             raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
@@ -56,14 +62,9 @@ class ForeignCounter(Value, Source):
             self.storage.draw, rule=self.rule, size=size, needed=needed, above=above
         )
         return [
-            Reservation(self.storage.name, "", ids, server_prefix="", ticket="")
-            for ids in self._attempt(draw, using)
+            Reservation(collection or self.name, "", ids, server_prefix="", ticket="")
+            for ids in self._attempt(draw, using, bound)
         ]
-
-    def named(self, reserved: list[Reservation], collection: str) -> list[Reservation]:
-        if not collection:
-            return reserved
-        return [replace(each, collection=collection) for each in reserved]
 
     def read_max(self, using: str) -> int:
         stored = self.read(using)
@@ -91,7 +92,9 @@ class ForeignCounter(Value, Source):
     def faults(self, using: str) -> list[Fault]:
         return self.storage.faults(using, self.rule)
 
-    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
+    def _attempt(
+        self, operate: Callable[..., Result], using: str, bound: bool | None = None
+    ) -> Result:
         try:
             return retry(
                 operate,
@@ -101,6 +104,7 @@ class ForeignCounter(Value, Source):
                     f"{self.storage.name} is missing on {using!r}. Let the partner "
                     f"make its schema, or add it by a migration."
                 ),
+                bound=bound,
             )
         except TableMissing as error:
             raise SourceMismatch(str(error)) from error

@@ -37,6 +37,8 @@ class OwnCounter(Source):
         *,
         needed: int = 1,
         above: int = 0,
+        collection: str = "",
+        bound: bool | None = None,
         issuer: str = "",
     ) -> list[Reservation]:
         """Reserve one range, which can be returned; ``issuer`` marks its ticket."""
@@ -50,6 +52,7 @@ class OwnCounter(Source):
                 issuer=issuer,
                 column=self.shared_column,
                 using=using,
+                bound=bound,
             )
         ]
 

@@ -207,7 +207,7 @@ def test_it_opens_no_connection_but_the_processs_own(python):
     code = """
 next_ids(Order, 16)
 wait_until(lambda: len(reserved) == 2)
-from django_hilo._database.connection import _own_connections
+from django_hilo._database.own_connection import _own_connections
 assert list(_own_connections) == ["default"]
 print(HiLoDocument.objects.get().max)
 """

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._database import connection as module
+from django_hilo._database import own_connection as module
 from django_hilo.counters import (
     Range,
     read_max,
@@ -200,7 +200,7 @@ class TestReturn:
         def fail(*args, **kwargs):
             raise ConcurrencyError("the database is away")
 
-        monkeypatch.setattr("django_hilo.counters.reservation.change_existing", fail)
+        monkeypatch.setattr("django_hilo.counters.reservation.change_counter", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
 

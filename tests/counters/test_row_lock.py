@@ -20,7 +20,7 @@ from django.db import (
     transaction,
 )
 
-from django_hilo._database import connection as module
+from django_hilo._database import own_connection as module
 from django_hilo.counters import (
     Range,
     reserve,

@@ -16,8 +16,8 @@ from django.db import (
 )
 
 from django_hilo._database import dialects
-from django_hilo._database.dialects import ErrorKind, classify, dialect_of
-from django_hilo._database.dialects.base import Dialect
+from django_hilo._database.dialects import classify, dialect_of
+from django_hilo._database.dialects.base import Dialect, ErrorKind
 from django_hilo._database.dialects.mariadb import MariaDB
 from django_hilo._database.dialects.mysql import MySQL
 from django_hilo._database.dialects.postgresql import PostgreSQL

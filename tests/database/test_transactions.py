@@ -17,7 +17,8 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._allocation import pool
-from django_hilo._database.connection import OwnConnection, in_callers_transaction
+from django_hilo._database.connection import in_callers_transaction
+from django_hilo._database.own_connection import OwnConnection, UseOwn
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 from django_hilo.generator import next_id, next_ids, next_number
@@ -339,7 +340,7 @@ class TestOwnConnection:
         assert len(in_thread(ask)) == 100
 
     def test_the_own_connection_is_closed_in_tests(self):
-        from django_hilo._database import connection as module
+        from django_hilo._database import own_connection as module
 
         with transaction.atomic():
             next_number(Order)
@@ -347,7 +348,7 @@ class TestOwnConnection:
         assert module._own_connections["default"]._wrapper.connection is None
 
     def test_an_own_connection_that_was_killed_is_replaced(self, monkeypatch):
-        from django_hilo._database import connection as module
+        from django_hilo._database import own_connection as module
 
         monkeypatch.setattr(module, "in_tests", lambda: False)
         monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
@@ -373,7 +374,7 @@ class TestOwnConnection:
         assert Order.objects.create().id
 
     def test_one_extra_connection_for_many_threads(self, monkeypatch):
-        from django_hilo._database import connection as module
+        from django_hilo._database import own_connection as module
 
         monkeypatch.setattr(module, "in_tests", lambda: False)
         monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
@@ -415,7 +416,7 @@ class InTestCase(TestCase):
         self.assertEqual(Order.objects.create().id, "orders/1-A")
 
     def test_each_test_starts_at_1_again(self):
-        self.assertTrue(in_callers_transaction(connection))
+        self.assertTrue(in_callers_transaction("default"))
         self.assertEqual(Order.objects.create().id, "orders/1-A")
         self.assertEqual(Order.objects.create().id, "orders/2-A")
 
@@ -508,7 +509,7 @@ class TestALockThatIsInterrupted:
         own = OwnConnection("default")
         lock = own.lock
         own.lock = self.Interrupted(lock)
-        with pytest.raises(KeyboardInterrupt), own.use(connection, 1):
+        with pytest.raises(KeyboardInterrupt), UseOwn(own, connection, 1):
             pass
         own.lock = lock
         with ThreadPoolExecutor(1) as executor:
@@ -516,10 +517,10 @@ class TestALockThatIsInterrupted:
 
     def test_is_not_used_twice_by_one_thread(self):
         own = OwnConnection("default")
-        with own.use(connection, 1):
+        with UseOwn(own, connection, 1):
             with (
                 pytest.raises(NestedReservation, match="already"),
-                own.use(connection, 0.1),
+                UseOwn(own, connection, 0.1),
             ):
                 pass
             with ThreadPoolExecutor(1) as executor:
@@ -530,7 +531,7 @@ class TestALockThatIsInterrupted:
     @staticmethod
     def _use(own):
         try:
-            with own.use(connection, 0.1) as alias:
+            with UseOwn(own, connection, 0.1) as alias:
                 return alias
         finally:
             connections.close_all()

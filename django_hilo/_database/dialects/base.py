@@ -58,8 +58,8 @@ class Dialect:
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
         """Set the ``OPTIONS`` of the own connection; it waits ``longest`` seconds."""
 
-    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
-        """Prepare the short transaction that has just begun, in a schema if one is set.
+    def begin(self, connection: BaseDatabaseWrapper) -> None:
+        """Prepare the short transaction that has just begun.
 
         Bounds the wait for locks to ``HILO["LOCK_TIMEOUT"]``, and the time that a lost
         process may keep them to half of it, so that the others do not wait in vain.

@@ -5,12 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from django.db import (
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-    ProgrammingError,
-)
+from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
@@ -35,11 +30,9 @@ _KINDS = {
     1180: ErrorKind.RECONNECT,  # Galera node lost its quorum at COMMIT
     1290: ErrorKind.RECONNECT,  # read-only: a replica, during a failover
     1927: ErrorKind.RECONNECT,  # connection was killed
-    2002: ErrorKind.RECONNECT,
-    2003: ErrorKind.RECONNECT,
-    2006: ErrorKind.RECONNECT,
-    2013: ErrorKind.RECONNECT,
-    2055: ErrorKind.RECONNECT,
+    **dict.fromkeys(
+        (2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT
+    ),  # the client's
     3100: ErrorKind.RECONNECT,  # Group Replication: the node left its group at COMMIT
 }
 
@@ -65,7 +58,7 @@ class MySQL(Dialect):
         for bound in "connect_timeout", "read_timeout", "write_timeout":
             options.setdefault(bound, longest)
 
-    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
+    def begin(self, connection: BaseDatabaseWrapper) -> None:
         execute(connection, self._waits(ceil(settings.LOCK_TIMEOUT)))
 
     def _waits(self, seconds: int) -> str:

@@ -26,13 +26,10 @@ _KINDS = {
     "42P01": ErrorKind.NO_TABLE,
     "42703": ErrorKind.NO_COLUMN,
     "25006": ErrorKind.RECONNECT,  # read-only: a standby, during a failover
-    "25P03": ErrorKind.RECONNECT,  # idle_in_transaction_session_timeout
-    "25P04": ErrorKind.RECONNECT,  # transaction_timeout
-    "57P05": ErrorKind.RECONNECT,  # idle_session_timeout
     "53300": ErrorKind.RECONNECT,  # too many connections
-    "57P01": ErrorKind.RECONNECT,  # shutdown
-    "57P02": ErrorKind.RECONNECT,
-    "57P03": ErrorKind.RECONNECT,  # starting up
+    # Timeouts of idle sessions and transactions; shutdown, crash, starting up.
+    **dict.fromkeys(("25P03", "25P04", "57P05"), ErrorKind.RECONNECT),
+    **dict.fromkeys(("57P01", "57P02", "57P03"), ErrorKind.RECONNECT),
 }
 # At connecting, for good; PostgreSQL's client library gives no SQLSTATE for them.
 _REFUSALS = ("does not exist", "authentication failed", "no pg_hba.conf entry")
@@ -47,8 +44,7 @@ class PostgreSQL(Dialect):
     def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
         if state is None:
-            # Errors of the client library, such as "server closed the connection", and
-            # those at connecting carry no SQLSTATE.
+            # The client library's: "server closed the connection", or at connecting.
             lost = isinstance(error, OperationalError | InterfaceError)
             refused = any(reason in str(error) for reason in _REFUSALS)
             return ErrorKind.RECONNECT if lost and not refused else ErrorKind.OTHER
@@ -61,17 +57,19 @@ class PostgreSQL(Dialect):
 
         options["isolation_level"] = IsolationLevel.READ_COMMITTED
 
-    def begin(self, connection: BaseDatabaseWrapper, schema: str | None) -> None:
+    def begin(self, connection: BaseDatabaseWrapper) -> None:
         wait = settings.LOCK_TIMEOUT * 1000
         variables = {
             "lock_timeout": str(ceil(wait)),
             "idle_in_transaction_session_timeout": str(ceil(wait / 2)),
         }
+        schema = getattr(connection, "schema_name", None)
         if schema is not None:
             quoted = connection.ops.quote_name(schema)
             variables["search_path"] = f"{quoted}, public"
-        if settings.SYNCHRONOUS_COMMIT is not None:
-            variables["synchronous_commit"] = settings.SYNCHRONOUS_COMMIT
+        synchronous = settings.SYNCHRONOUS_COMMIT
+        if synchronous is not None:
+            variables["synchronous_commit"] = synchronous
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {calls}", list(chain(*variables.items())))

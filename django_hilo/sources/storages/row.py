@@ -10,7 +10,7 @@ from django.db import DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
-from django_hilo._database.retry import short_transaction
+from django_hilo._database.connection import short_transaction
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import (
     ConcurrencyError,

@@ -8,8 +8,8 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
+from django_hilo._database.connection import short_transaction
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import short_transaction
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources.base import Fault

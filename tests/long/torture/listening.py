@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from django.db import connections
-
 from django_hilo._database.connection import in_callers_transaction
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
@@ -112,7 +110,7 @@ def _told(give_back: Any) -> Any:
 
 
 def _note_reserved(reservation: Any, using: str, **kwargs: object) -> None:
-    bound = "bound" if in_callers_transaction(connections[using]) else "free"
+    bound = "bound" if in_callers_transaction(using) else "free"
     numbers = reservation.range
     counter = key(reservation.collection, reservation.node_tag, using)
     note("range", counter, numbers.low, numbers.high, bound)

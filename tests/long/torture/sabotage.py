@@ -25,7 +25,7 @@ def break_product(kind: str) -> None:
     from django.db.models import QuerySet
 
     from django_hilo._allocation import explicit_ids, pool
-    from django_hilo._database import retry, rollback
+    from django_hilo._database import connection, rollback
     from django_hilo.counters import reservation
 
     def keep_ranges() -> None:
@@ -36,7 +36,7 @@ def break_product(kind: str) -> None:
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
-        retry.counter_connection = lambda callers, *_: nullcontext(callers.alias)
+        connection.counter_connection = lambda callers, *_: nullcontext(callers.alias)
     elif kind == "floor":
         explicit_ids.record_explicit = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
