@@ -179,9 +179,9 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
     Inside a caller's transaction, to which the range is then bound, use a savepoint.
     """
     connection = connections[db]
-    is_callers = connection.in_atomic_block or not _has_autocommit(connection)
+    is_nested = connection.in_atomic_block
     with transaction.atomic(using=db):
-        if not is_callers:
+        if not is_nested:
             dialect_of(connection).begin(connection)
         yield connection
 

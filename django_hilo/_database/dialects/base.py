@@ -38,11 +38,8 @@ class Dialect:
     draws_keys_from_sequence = False
     # Integer keys come from our counter, which raises the column's own numbering along.
     raises_key_default = False
-
-    @property
-    def shares_keys_with_default(self) -> bool:
-        """Whether rows that leave their integer key to the database never collide."""
-        return self.draws_keys_from_sequence or self.raises_key_default
+    # By one of them, rows that leave their integer key to the database never collide.
+    shares_keys_with_default = False
 
     def classify(self, error: Exception) -> ErrorKind:
         """Return the kind of an error of Django's."""
@@ -112,15 +109,7 @@ class Dialect:
 def rows_of(
     connection: BaseDatabaseWrapper, query: str, parameters: list[Any] | None = None
 ) -> list[tuple[Any, ...]]:
-    """Run a query and return all its rows."""
+    """Run a statement and return its rows, if it gives any."""
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
-        return list(cursor.fetchall())
-
-
-def execute(
-    connection: BaseDatabaseWrapper, statement: str, parameters: list[Any] | None = None
-) -> None:
-    """Run a statement that returns no rows, or whose rows nobody needs."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
+        return list(cursor.fetchall()) if cursor.description else []

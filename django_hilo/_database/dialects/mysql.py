@@ -9,7 +9,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError, Programm
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
+from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 from django_hilo.conf import settings
 
 # Of MySQL and MariaDB: until it is connected, nobody knows which of them it is.
@@ -59,7 +59,7 @@ class MySQL(Dialect):
             options.setdefault(bound, longest)
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
-        execute(connection, self._waits(ceil(settings.LOCK_TIMEOUT)))
+        rows_of(connection, self._waits(ceil(settings.LOCK_TIMEOUT)))
 
     def _waits(self, seconds: int) -> str:
         return f"SET SESSION innodb_lock_wait_timeout = {seconds}"
@@ -75,7 +75,7 @@ class MySQL(Dialect):
         marks = ", ".join(["%s"] * len(fields))
         key = f"`{meta.pk.column}`"
         insert = f"INSERT INTO `{meta.db_table}` ({columns}) VALUES ({marks})"  # noqa: S608 - our own names
-        execute(
+        rows_of(
             connection,
             f"{self._bound_of_statement()}{insert} ON DUPLICATE KEY UPDATE "
             f"{key} = {key}",

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
+from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 from django_hilo.conf import settings
 
 # Levels of HILO["SYNCHRONOUS_COMMIT"] that wait for a standby.
@@ -40,6 +40,7 @@ class PostgreSQL(Dialect):
 
     name = "PostgreSQL"
     draws_keys_from_sequence = True
+    shares_keys_with_default = True
 
     def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
@@ -79,7 +80,7 @@ class PostgreSQL(Dialect):
         # to commit, and would not wait for the session that does.
         if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
             message = "SELECT pg_logical_emit_message(true, 'django_hilo', '')"
-            execute(connection, message)
+            rows_of(connection, message)
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
@@ -91,7 +92,7 @@ class PostgreSQL(Dialect):
         )
         yield
         # After an error the savepoint's rollback restores it.
-        execute(connection, f"SELECT {bound}", [before])
+        rows_of(connection, f"SELECT {bound}", [before])
 
     def id_type(self, max_length: int) -> str | None:
         # The long name of varchar keeps Django from adding a second index for LIKE, to

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, execute, rows_of
+from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
@@ -18,6 +18,7 @@ class SQLite(Dialect):
     name = "SQLite"
     has_one_writer = True
     raises_key_default = True
+    shares_keys_with_default = True
 
     def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
         code = getattr(cause, "sqlite_errorcode", None)
@@ -44,14 +45,14 @@ class SQLite(Dialect):
     ) -> None:
         if not _has_sequences(connection):
             return
-        execute(
+        rows_of(
             connection,
             "UPDATE sqlite_sequence SET seq = %s "
             "WHERE lower(name) = lower(%s) AND seq < %s",
             [number, _name(table), number],
         )
         # A table without a row yet; one without AUTOINCREMENT never reads it.
-        execute(
+        rows_of(
             connection,
             "INSERT INTO sqlite_sequence (name, seq) SELECT name, %s "
             "FROM sqlite_master WHERE type = 'table' AND lower(name) = lower(%s) "
@@ -63,7 +64,7 @@ class SQLite(Dialect):
         self, connection: BaseDatabaseWrapper, table: str, high: int, last: int
     ) -> None:
         if _has_sequences(connection):
-            execute(
+            rows_of(
                 connection,
                 "UPDATE sqlite_sequence SET seq = %s "
                 "WHERE lower(name) = lower(%s) AND seq = %s",
