@@ -204,13 +204,13 @@ def check_server_prefix(server_prefix: str) -> str:
     return server_prefix
 
 
-def check_number(number: int) -> int:
-    """Return a number from 1 to 2^63-1, else raise `InvalidDocumentId`."""
+def check_number(number: int, least: int = 1, name: str = "The number") -> int:
+    """Return a number from ``least`` to 2^63-1, else raise `InvalidDocumentId`."""
     if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidDocumentId(f"The number {shown(number)} must be an int.")
-    if not 1 <= number <= MAX_NUMBER:
+        raise InvalidDocumentId(f"{name} {shown(number)} must be an int.")
+    if not least <= number <= MAX_NUMBER:
         raise InvalidDocumentId(
-            f"The number {shown(number)} must be from 1 to {MAX_NUMBER} (2^63-1)."
+            f"{name} {shown(number)} must be from {least} to {MAX_NUMBER} (2^63-1)."
         )
     return number
 

@@ -17,20 +17,13 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations import remote
-from django_hilo._operations.table_scan import Highest, highest_numbers
-from django_hilo.conf import settings
+from django_hilo._operations.table_scan import Highest, around_number, highest_numbers
 from django_hilo.counters import gapless, reservation
 from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.reservation import change_counter
-from django_hilo.exceptions import CounterNotLowered, InvalidDocumentId
-from django_hilo.identifiers import (
-    MAX_NUMBER,
-    check_collection,
-    check_node_tag,
-    id_end,
-    id_start,
-)
-from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
+from django_hilo.exceptions import CounterNotLowered
+from django_hilo.identifiers import check_collection, check_node_tag, check_number
+from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import Change, counter_changed, send
 from django_hilo.sources.own import OwnCounter
 
@@ -59,10 +52,8 @@ def id_at(document: HiLoDocument, number: int) -> str:
     target = target_of(document)
     if target.is_integer:
         return str(number)
-    prefixes = ServerPrefix.objects.using(database_of(document))
-    row = prefixes.filter(node_tag=document.node_tag).first()
-    start = id_start(target.collection, settings.SEPARATOR, row.prefix if row else "")
-    end = id_end(document.node_tag if settings.SHOW_NODE_TAG else "")
+    using, tag = database_of(document), document.node_tag
+    start, end = around_number(target.collection, using, tag)
     return f"{start}{str(number).zfill(target.width)}{end}"
 
 
@@ -119,7 +110,7 @@ def raise_over(
 def _raise(
     document: HiLoDocument, number: int, user: Any, change: Change
 ) -> HiLoDocument:
-    _check_max(number)
+    check_number(number, 0, "Max")
     before = 0
 
     def lift(row: HiLoDocument, prefix: str) -> dict[str, Any]:
@@ -158,7 +149,7 @@ def lower_max(
     Raises `CounterNotLowered` while rows with higher numbers exist, or if the counter
     was changed since, which shows that some process still draws from it.
     """
-    _check_max(number)
+    check_number(number, 0, "Max")
     check_unused(document, number)
 
     def lower(row: HiLoDocument, prefix: str) -> dict[str, Any]:
@@ -280,15 +271,6 @@ def tell_change(
     """Send `counter_changed`; ``names`` are the database and the key of the row."""
     facts = {"user": user, "change": change, "old": old, "new": new}
     send(counter_changed, sender, **facts, **names)
-
-
-def _check_max(number: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidDocumentId(f"Max must be a whole number, not {number!r}.")
-    if not 0 <= number <= MAX_NUMBER:
-        raise InvalidDocumentId(
-            f"Max must be from 0 to {MAX_NUMBER} (2^63-1), not {number}."
-        )
 
 
 def _check_state(row: HiLoDocument, state: str) -> None:

@@ -27,7 +27,8 @@ from django_hilo._allocation.target import (
 from django_hilo.conf import settings
 from django_hilo.fields import GaplessIdField
 from django_hilo.fields.text import parse_or_none
-from django_hilo.models import HiLoDocument
+from django_hilo.identifiers import id_end, id_start
+from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
@@ -118,6 +119,13 @@ def aliases() -> list[str]:
         for alias in connections
         if not connections[alias].settings_dict["TEST"].get("MIRROR")
     ]
+
+
+def around_number(collection: str, home: str, node_tag: str) -> tuple[str, str]:
+    """Return the texts before and after the number in the next ids of a counter."""
+    row = ServerPrefix.objects.using(home).filter(node_tag=node_tag).first()
+    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
+    return start, id_end(node_tag if settings.SHOW_NODE_TAG else "")
 
 
 def highest_number(field: Any, using: str, node_tag: str) -> int:

@@ -23,6 +23,7 @@ from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.table_scan import (
     aliases,
+    around_number,
     fields_on,
     gapless_fields,
     homes,
@@ -33,8 +34,8 @@ from django_hilo.checks.settings import are_node_tags, are_sources, error, is_al
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, id_end, id_start
-from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, id_start
+from django_hilo.models import GaplessCounter, HiLoDocument
 
 # Numbers over Max that are looked for: these, and the first of that many ranges.
 _NEXT = 32
@@ -195,7 +196,7 @@ def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
     if not field.is_integer:
         if getattr(field, "convention", None) is not None:
             return
-        start, end = _around(target.collection, target.using, target.node_tag)
+        start, end = around_number(target.collection, target.using, target.node_tag)
 
         def taken(above: int) -> tuple[int, str] | None:
             step, width = target.capacities[0], target.width
@@ -301,7 +302,7 @@ def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str
             "by id__number, or give the field a larger width and another collection."
         )
         yield 10**target.width - 1, f"width={target.width} goes", remedy
-    start, end = _around(target.collection, target.using, target.node_tag)
+    start, end = around_number(target.collection, target.using, target.node_tag)
     room = (field.max_length or MAX_WIDTH * 10) - len(start) - len(end)
     if room < MAX_WIDTH:
         remedy = "Set a larger max_length, and migrate."
@@ -320,13 +321,6 @@ def _type_of(field: Any, connection: BaseDatabaseWrapper) -> str:
             if kind in connection.ops.integer_field_ranges:
                 return str(kind)
     return "BigIntegerField"
-
-
-def _around(collection: str, home: str, node_tag: str) -> tuple[str, str]:
-    """Return what stands before and after the number in the next ids."""
-    row = ServerPrefix.objects.using(home).filter(node_tag=node_tag).first()
-    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
-    return start, id_end(node_tag if settings.SHOW_NODE_TAG else "")
 
 
 def _is_indexed(field: Any) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 from django.db.models import F
@@ -13,11 +12,10 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import (
     CounterExhausted,
-    InvalidDocumentId,
     ReservationTimeout,
     TableMissing,
 )
-from django_hilo.identifiers import MAX_NUMBER, check_collection
+from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
 from django_hilo.models import GaplessCounter
 
 _MOST_AT_ONCE = MAX_NUMBER // 2
@@ -42,8 +40,9 @@ def next_gapless_numbers(
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
         raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
     collection = check_collection(collection).lower()
-    with _locked(collection, using) as counter:
-        if counter.last > MAX_NUMBER - n:
+
+    def take(last: int) -> int:
+        if last > MAX_NUMBER - n:
             raise CounterExhausted(
                 _(
                     "The gapless numbers of %(collection)r on %(database)r have fewer "
@@ -52,8 +51,10 @@ def next_gapless_numbers(
                 )
                 % {"collection": collection, "database": using, "n": n}
             )
-        _set(counter, counter.last + n, using)
-    return range(counter.last - n + 1, counter.last + 1)
+        return last + n
+
+    last = _change(collection, using, take)
+    return range(last - n + 1, last + 1)
 
 
 def seed_gapless_number(
@@ -69,17 +70,9 @@ def seed_gapless_number(
     identity seed): numbers are then repeated, and rows that have them already are in
     the way. Works in the caller's transaction, and raises, as `next_gapless_numbers`.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidDocumentId(f"The seed must be a whole number, not {value!r}.")
-    if not 0 <= value <= MAX_NUMBER:
-        raise InvalidDocumentId(
-            f"The seed must be from 0 to {MAX_NUMBER} (2^63-1), not {value}."
-        )
+    check_number(value, 0, "The seed")
     collection = check_collection(collection).lower()
-    with _locked(collection, using) as counter:
-        if force or value > counter.last:
-            _set(counter, value, using)
-    return counter.last
+    return _change(collection, using, lambda last: value if force else max(last, value))
 
 
 def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
@@ -109,23 +102,25 @@ def guard_save(
         instance.last = max(instance.last, stored.last)
 
 
-@contextmanager
-def _locked(collection: str, using: str) -> Iterator[GaplessCounter]:
-    """Insert the row of a collection, and lock it until the caller's transaction ends.
+def _change(collection: str, using: str, change: Callable[[int], int]) -> int:
+    """Change the last number of a collection, and return it.
 
-    The insert comes first: SQLite fails at once if a transaction reads first and writes
-    later, and on MariaDB locking a missing row would lock the gap, in which several
-    first callers block each other.
+    The row is locked until the caller's transaction ends. A missing one is inserted
+    first: SQLite fails at once if a transaction reads first and writes later, and on
+    MariaDB locking a missing row would lock the gap, in which several first callers
+    block each other.
     """
     connection, row = connections[using], GaplessCounter(collection=collection, last=0)
     try:
         with transaction.atomic(using=using):
             dialect = dialect_of(connection)  # an open one: MySQL or MariaDB
+            rows = GaplessCounter.objects.using(using).filter(pk=collection)
             with dialect.bounded_wait(connection):
                 dialect.insert_or_lock(connection, row)
-                rows = GaplessCounter.objects.using(using).select_for_update()
-                counter = rows.get(pk=collection)
-            yield counter
+                before = rows.select_for_update().get().last
+            last = change(before)
+            if last != before:
+                rows.update(last=last)
     except Error as error:
         kind = classify(error, connection)
         if kind is ErrorKind.LOCKED:
@@ -140,8 +135,4 @@ def _locked(collection: str, using: str) -> Iterator[GaplessCounter]:
                 f"python manage.py migrate django_hilo --database={using}"
             ) from error
         raise
-
-
-def _set(counter: GaplessCounter, last: int, using: str) -> None:
-    GaplessCounter.objects.using(using).filter(pk=counter.pk).update(last=last)
-    counter.last = last
+    return last

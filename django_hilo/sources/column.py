@@ -16,6 +16,7 @@ from django_hilo._database.connection import (
     short_transaction,
 )
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
@@ -23,7 +24,7 @@ from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.own import OwnCounter
 from django_hilo.sources.rules import Single
-from django_hilo.sources.storages import Sequence, catalog
+from django_hilo.sources.storages import Sequence
 
 logger = logging.getLogger("django_hilo")
 
@@ -149,7 +150,7 @@ class ColumnSequence(Source):
     def faults(self, using: str) -> list[Fault]:
         connection = connections[using]
         table = connection.ops.quote_name(self.column.table)
-        found = catalog.rows_of(
+        found = rows_of(
             connection,
             "SELECT attidentity FROM pg_catalog.pg_attribute "
             "JOIN pg_catalog.pg_class ON pg_class.oid = attrelid "
@@ -177,7 +178,7 @@ class ColumnSequence(Source):
 
     def _sequence(self, connection: BaseDatabaseWrapper) -> tuple[Sequence, Single]:
         table = connection.ops.quote_name(self.column.table)
-        [(name, increment)] = catalog.rows_of(
+        [(name, increment)] = rows_of(
             connection,
             "SELECT name, (SELECT seqincrement FROM pg_catalog.pg_sequence "
             "WHERE seqrelid = name::regclass) "

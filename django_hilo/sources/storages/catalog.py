@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.identifiers import MAX_NUMBER
 
 # Highest values of the types that counters have; what is not here is wrong for one.
@@ -50,16 +50,6 @@ def folded(connection: BaseDatabaseWrapper, column: str) -> str:
     """Return a column's name as `columns_of` has it, PostgreSQL's alone with case."""
     name = split_name(column)[-1]
     return name if connection.vendor == "postgresql" else name.casefold()
-
-
-def rows_of(
-    connection: BaseDatabaseWrapper, sql: str, parameters: Iterable[Any] = ()
-) -> list[tuple[Any, ...]]:
-    """Return the rows of a query."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, list(parameters))
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
 
 
 def columns_of(connection: BaseDatabaseWrapper, table: str) -> dict[str, str]:

@@ -8,8 +8,9 @@ from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.sources.storages.base import RUNS, State
-from django_hilo.sources.storages.catalog import quoted, rows_of
+from django_hilo.sources.storages.catalog import quoted
 
 
 class MariaDB:
@@ -26,6 +27,7 @@ class MariaDB:
             f"WITH drawn AS (SELECT NEXTVAL({quoted(connection, sequence)}) AS v "
             f"FROM seq_1_to_{int(count)} LIMIT {int(count)}) "
             f"{RUNS.format(step=int(increment))}",
+            [],  # for the name, see quoted()
         )
 
     def state(self, connection: BaseDatabaseWrapper, sequence: str) -> State | None:
@@ -38,6 +40,7 @@ class MariaDB:
                 connection,
                 "SELECT next_not_cached_value, start_value, increment, maximum_value, "
                 f"cycle_option FROM {quoted(connection, sequence)}",
+                [],
             )
         except Error as error:
             # A table has no such columns.

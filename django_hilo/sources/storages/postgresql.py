@@ -7,9 +7,10 @@ from typing import Any
 from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.storages.base import RUNS, State
-from django_hilo.sources.storages.catalog import named, quoted, rows_of
+from django_hilo.sources.storages.catalog import named, quoted
 
 # How far a sequence is raised by drawing, in a few milliseconds.
 _DRAWN_AT_MOST = 10_000
@@ -53,6 +54,7 @@ class PostgreSQL:
             [(value, is_called)] = rows_of(
                 connection,
                 f"SELECT last_value, is_called FROM {quoted(connection, sequence)}",
+                [],  # for the name, see quoted()
             )
             following = value + increment if is_called else value
         return State(following, start, increment, highest, cycles)

@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.connection import short_transaction
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -128,7 +129,7 @@ class Row(Storage):
         names = ", ".join(catalog.quoted(connection, column) for column in columns)
         table = catalog.quoted(connection, self.table)
         condition, parameters = self._condition(connection)
-        return catalog.rows_of(
+        return rows_of(
             connection, f"SELECT {names} FROM {table}{condition}{lock}", parameters
         )
 
