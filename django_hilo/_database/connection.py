@@ -117,8 +117,8 @@ def in_callers_transaction(using: str) -> bool:
         return connection.in_atomic_block or not _has_autocommit(connection)
     if not connection.in_atomic_block:
         return False
-    blocks = connection.atomic_blocks
     # A TestCase (or pytest-django's ``db``) will roll everything back.
+    blocks = connection.atomic_blocks
     if any(getattr(block, "_from_testcase", False) for block in blocks):
         return True
     detector: RollbackDetector | None = vars(connection).get(_LOCKS_COUNTER)

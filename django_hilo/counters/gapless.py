@@ -83,11 +83,7 @@ def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def guard_save(
-    sender: type[GaplessCounter],
-    instance: GaplessCounter,
-    raw: bool,
-    using: str,
-    **kwargs: object,
+    instance: GaplessCounter, raw: bool, using: str, **kwargs: object
 ) -> None:
     """Keep a fixture from lowering a counter (pre_save)."""
     if not raw:

@@ -36,9 +36,6 @@ from django_hilo.signals import range_reserved, range_returned, send
 
 logger = logging.getLogger("django_hilo")
 
-# Seconds. A gap is better than a process that is slow to end.
-_RETRY_RETURNS_FOR = 1.0
-
 # Gets the locked row and the server prefix of its node. Returns the columns to write,
 # or None to delete the row.
 Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
@@ -113,18 +110,14 @@ def reserve_range(
         last = max(met, above, column.highest(using) if column else 0)
         high = min(last + size, MAX_NUMBER)
         if high - last < needed:
+            known = {"counter": document.id, "database": using, "last": last}
             raise CounterExhausted(
                 _(
                     "The counter %(counter)r on %(database)r is at %(last)s: "
                     "%(needed)s more would pass 2^63-1. Give the field another "
                     "collection, or lower Max if it was raised by mistake."
                 )
-                % {
-                    "counter": document.id,
-                    "database": using,
-                    "last": last,
-                    "needed": needed,
-                }
+                % {**known, "needed": needed}
             )
         if column is not None:
             column.claim(using, high)
@@ -200,13 +193,9 @@ def return_range(
         return {"max": last, "size": last - document.low + 1}
 
     try:
+        # A second: a gap is better than a process that is slow to end.
         change_counter(
-            collection,
-            node_tag,
-            using,
-            give_back,
-            may_create=False,
-            retry_for=_RETRY_RETURNS_FOR,
+            collection, node_tag, using, give_back, may_create=False, retry_for=1
         )
     except HiLoDocument.DoesNotExist as error:
         raise RangeNotReturned(
@@ -260,13 +249,7 @@ def read_max(
     return max(row.max, row.floor) if row else 0
 
 
-def guard_save(
-    sender: type[HiLoDocument],
-    instance: HiLoDocument,
-    raw: bool,
-    using: str,
-    **kwargs: object,
-) -> None:
+def guard_save(instance: HiLoDocument, raw: bool, using: str, **kwargs: object) -> None:
     """Replace the ticket at a save, and let no fixture lower a counter (pre_save)."""
     if raw:
         instance.collection = instance.collection.lower()

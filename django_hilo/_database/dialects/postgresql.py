@@ -85,11 +85,9 @@ class PostgreSQL(Dialect):
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
         bound = "set_config('lock_timeout', %s, true)"
-        [(before, _)] = rows_of(
-            connection,
-            f"SELECT current_setting('lock_timeout'), {bound}",
-            [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"],
-        )
+        query = f"SELECT current_setting('lock_timeout'), {bound}"
+        wait = f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"
+        [(before, _)] = rows_of(connection, query, [wait])
         yield
         # After an error the savepoint's rollback restores it.
         rows_of(connection, f"SELECT {bound}", [before])

@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 
+_UPDATE = "UPDATE sqlite_sequence SET seq = %s WHERE lower(name) = lower(%s)"
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -33,24 +34,15 @@ class SQLite(Dialect):
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         if not _has_sequences(connection):
             return []
-        rows = rows_of(
-            connection,
-            "SELECT seq FROM sqlite_sequence WHERE lower(name) = lower(%s)",
-            [_name(table)],
-        )
-        return [value for (value,) in rows]
+        found = "SELECT seq FROM sqlite_sequence WHERE lower(name) = lower(%s)"
+        return [value for (value,) in rows_of(connection, found, [_name(table)])]
 
     def raise_default(
         self, connection: BaseDatabaseWrapper, table: str, number: int
     ) -> None:
         if not _has_sequences(connection):
             return
-        rows_of(
-            connection,
-            "UPDATE sqlite_sequence SET seq = %s "
-            "WHERE lower(name) = lower(%s) AND seq < %s",
-            [number, _name(table), number],
-        )
+        rows_of(connection, f"{_UPDATE} AND seq < %s", [number, _name(table), number])
         # A table without a row yet; one without AUTOINCREMENT never reads it.
         rows_of(
             connection,
@@ -64,12 +56,7 @@ class SQLite(Dialect):
         self, connection: BaseDatabaseWrapper, table: str, high: int, last: int
     ) -> None:
         if _has_sequences(connection):
-            rows_of(
-                connection,
-                "UPDATE sqlite_sequence SET seq = %s "
-                "WHERE lower(name) = lower(%s) AND seq = %s",
-                [last, _name(table), high],
-            )
+            rows_of(connection, f"{_UPDATE} AND seq = %s", [last, _name(table), high])
 
 
 def _has_sequences(connection: BaseDatabaseWrapper) -> bool:
