@@ -142,6 +142,7 @@ class TestDocuments:
             ({"collection": "7up"}, "7up"),
             ({"collection": "a\x00"}, "Null characters"),
             ({"search": "\x00"}, "search"),
+            ({"search": "a " * 2_000}, "no more than 100 characters"),
             ({"database": "nowhere"}, "default, other"),
             ({"database": "a\x00"}, "default, other"),
         ],
