@@ -15,7 +15,7 @@ from django_hilo._operations import edit_counter, remote
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.identifiers import MAX_NUMBER, id_start
+from django_hilo.identifiers import MAX_NUMBER, id_start, shown
 from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access
 from django_hilo.ravendb.databases import (
@@ -132,20 +132,21 @@ def identities(request: HttpRequest, database: str) -> HttpResponse:
 
 
 def _bounded(last_max: int, target: Target) -> int:
-    """Return what a client says it knows, within a jump that no mistake can abuse."""
+    """Return the number that a client says it knows, or raise `Refusal` for a jump.
+
+    A number far over Max may be a mistake, which would use the counter up. If it is
+    none, numbers under it are in use, so a lower one does not do either.
+    """
     jump = settings.MAX_FLOOR_JUMP
     if last_max <= jump:
         return max(last_max, 0)
     known = target.source.read_max(target.using)
-    bound = known + jump
-    if last_max > bound:
-        logger.warning(
-            "A client of RavenDB's knows %s of %r on %r, where Max is %s: taken as %s "
-            "(HILO['MAX_FLOOR_JUMP']). If Max fell back, raise it in the admin.",
-            last_max,
-            target.collection,
-            target.using,
-            known,
-            bound,
+    if last_max > known + jump:
+        text = (
+            f"lastMax is {last_max}, but Max of {shown(target.collection)} is {known}: "
+            f"more than {jump} apart (HILO['MAX_FLOOR_JUMP']). If the counter fell "
+            f"back, raise Max in the admin first."
         )
-    return min(last_max, bound)
+        logger.warning("RavenDB's hilo/next on %r was refused: %s", target.using, text)
+        raise Refusal(400, "System.InvalidOperationException", text)
+    return last_max

@@ -59,8 +59,9 @@ class TestCounts:
 
     def test_the_largest_that_a_client_may_claim(self, api, settings):
         settings.HILO = {**settings.HILO, "MAX_CAPACITY": 1000}
-        asked = {"tag": "orders", "lastBatchSize": 2**63 - 1, "lastMax": 2**63 - 1}
-        answer = api.get(NEXT, asked).json()
+        asked = {"tag": "orders", "lastBatchSize": 2**63 - 1}
+        assert api.get(NEXT, {**asked, "lastMax": 2**63 - 1}).status_code == 400
+        answer = api.get(NEXT, {**asked, "lastMax": 10**9}).json()
         assert answer["High"] - answer["Low"] == 999
         assert answer["Low"] == 1_000_000_001, "MAX_FLOOR_JUMP"
 

@@ -188,14 +188,18 @@ class TestLastMax:
     def test_it_is_not_negative(self, raven, last_max):
         assert raven.numbers(lastMax=last_max)[0] == 1
 
-    def test_it_jumps_as_far_as_the_setting(self, raven, settings, caplog):
+    def test_a_jump_over_the_setting_is_refused(self, raven, settings, caplog):
+        """A lower number would be in use already: the counter has fallen back."""
         settings.HILO = {**settings.HILO, "MAX_FLOOR_JUMP": 1_000}
         preset(500)
 
+        response = raven.next(lastMax=1_501)
+        assert response.status_code == 400
+        for told in (response.json()["Error"], caplog.text):
+            assert "lastMax is 1501, but Max of 'orders' is 500" in told
+            assert "HILO['MAX_FLOOR_JUMP']" in told
+        assert max_of() == 500
         assert raven.numbers(lastMax=1_500)[0] == 1_501
-        assert "MAX_FLOOR_JUMP" not in caplog.text
-        assert raven.numbers(lastMax=2**63 - 1)[0] == 1_532 + 1_000 + 1
-        assert "MAX_FLOOR_JUMP" in caplog.text
 
     def test_nothing_passes_the_highest_number(self, raven):
         preset(2**63 - 1 - 32)
