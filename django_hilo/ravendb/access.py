@@ -26,10 +26,11 @@ _TYPE = "Raven.Client.Exceptions.Security.AuthorizationException"
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="django-hilo", charset="UTF-8"'}
 
 
-def check_access(request: HttpRequest, token: str | None, permission: str) -> None:
-    """Raise `Refusal` unless the request has a permission: 401 for nobody, else 403.
+def check_access(request: HttpRequest, token: str | None, permission: str) -> str:
+    """Return the mark of the caller, a digest of the token or of the user.
 
-    A user becomes ``request.user``.
+    Raises `Refusal` unless the request has a permission: 401 for nobody, else 403. A
+    user becomes ``request.user``.
     """
     if token is not None:
         if not is_accepted(token):
@@ -41,7 +42,7 @@ def check_access(request: HttpRequest, token: str | None, permission: str) -> No
                 f"A token lets ids be taken, and no more: name a user who has "
                 f"{permission!r} with HTTP Basic.",
             )
-        return
+        return _mark("token", token)
     credentials = read_basic(request.META.get("HTTP_AUTHORIZATION", ""))
     if credentials is None or not apps.is_installed("django.contrib.auth"):
         raise _nobody(
@@ -49,6 +50,13 @@ def check_access(request: HttpRequest, token: str | None, permission: str) -> No
             "'databases' (HILO['RAVENDB_TOKENS'])."
         )
     request.user = _user(request, *credentials, permission)
+    return _mark("user", request.user.pk)
+
+
+def _mark(kind: str, caller: object) -> str:
+    # The protocol has no ticket: the mark shows whose a range is that comes back.
+    digest = sha256(f"{kind} {caller}".encode(errors="replace")).hexdigest()
+    return f"ravendb-{digest[:8]}"
 
 
 def is_accepted(token: str) -> bool:

@@ -28,6 +28,9 @@ logger = logging.getLogger("django_hilo")
 P = ParamSpec("P")
 View = Callable[..., HttpResponse]
 
+# The key of ``request.META`` that has the mark of the caller.
+CALLER = "django_hilo.caller"
+
 # Of the URL, in errors: whole for every name that is allowed.
 _SHOWN = 500
 
@@ -56,7 +59,7 @@ def endpoint(
                         {"Allow": method},
                     )
                     raise Refusal(405, "System.NotSupportedException", text, allowed)
-                check_access(request, token, permission)
+                request.META[CALLER] = check_access(request, token, permission)
                 response = view(request, **names)  # type: ignore[call-arg]
             except Exception as error:  # noqa: BLE001 - Django would log the path
                 response = _error(_refusal(error, route), _url(request, route, names))

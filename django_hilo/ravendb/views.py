@@ -24,7 +24,7 @@ from django_hilo.ravendb.databases import (
     gapless_counter_of,
     server_tag_of,
 )
-from django_hilo.ravendb.endpoints import endpoint
+from django_hilo.ravendb.endpoints import CALLER, endpoint
 from django_hilo.ravendb.protocol import (
     NextRange,
     Refusal,
@@ -36,9 +36,6 @@ from django_hilo.ravendb.protocol import (
 )
 
 logger = logging.getLogger("django_hilo")
-
-# Marks the ranges that a client may give back, for lack of a ticket in the protocol.
-ISSUER = "ravendb-"
 
 # What the name of an identity ends in, given or not.
 IDENTITY_END = "|"
@@ -52,7 +49,8 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     check_room(target)
     size = capacity_of(wanted, timezone.now(), *target.capacities)
     above = _bounded(wanted.last_max, target)
-    lent = remote.lend(target, size, needed=1, above=above, issuer=ISSUER)
+    issuer = request.META[CALLER]
+    lent = remote.lend(target, size, needed=1, above=above, issuer=issuer)
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {
@@ -68,12 +66,12 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
 
 @endpoint("PUT", "/databases/{database}/hilo/return")
 def return_range(request: HttpRequest, database: str) -> HttpResponse:
-    """Take the unused end of a range back: 204, taken or not, as RavenDB has it."""
+    """Take the unused end of the caller's range back: 204 in every case, as RavenDB."""
     tag = collection_in(request.GET, "tag")
     target = remote.target_of(tag, alias_of(database))
     end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
-        remote.take_back(target, end, last, issuer=ISSUER)
+        remote.take_back(target, end, last, issuer=request.META[CALLER])
     except RangeNotReturned as refused:
         logger.debug("A client of RavenDB's keeps a gap: %s", refused)
     return HttpResponse(status=204)

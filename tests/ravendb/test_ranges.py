@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.test import Client
 from django.urls import include, path
@@ -30,23 +33,27 @@ urlpatterns = [path("hilo/<str:token>/", include("django_hilo.ravendb.urls"))]
 
 @pytest.fixture(autouse=True)
 def site(settings):
-    from hashlib import sha256
-
     settings.HILO = {
         **settings.HILO,
         "RAVENDB_DATABASES": {"Shop": "default", "second": "other"},
-        "RAVENDB_TOKENS": [sha256(TOKEN.encode()).hexdigest()],
+        "RAVENDB_TOKENS": [sha256(t.encode()).hexdigest() for t in (TOKEN, "1")],
     }
 
 
 class Raven:
-    """A client as strict as a browser: with CSRF checks, and no exception hidden."""
+    """A client as strict as a browser: with CSRF checks, and no exception hidden.
 
-    def __init__(self) -> None:
-        self.http = Client(enforce_csrf_checks=True)
+    Without a token it is the user with the name.
+    """
+
+    def __init__(self, token: str = TOKEN, user: str = "") -> None:
+        basic = b64encode(f"{user}:secret".encode()).decode()
+        headers = {"authorization": f"Basic {basic}"} if user else {}
+        self.http = Client(enforce_csrf_checks=True, headers=headers)
+        self.prefix = f"/raven/{token}/" if token else "/raven/"
 
     def url(self, rest: str, database: str = "shop") -> str:
-        return f"/raven/{TOKEN}/databases/{database}/hilo/{rest}"
+        return f"{self.prefix}databases/{database}/hilo/{rest}"
 
     def next(self, tag: str = "orders", database: str = "shop", **query: Any) -> Any:
         return self.http.get(self.url("next", database), {"tag": tag, **query})
@@ -267,6 +274,25 @@ class TestReturn:
     def test_after_a_failed_request_of_the_client(self, raven):
         assert raven.give_back(0, 1) == 204
         assert not HiLoDocument.objects.exists(), "a return makes no counter"
+
+    def test_of_a_range_of_another_client(self, raven):
+        """Nobody returns what another client uses, whichever credentials they have."""
+        for key, name in enumerate(("one", "two"), 1):  # a token has the key of one
+            User.objects.create_superuser(name, password="secret", pk=key)
+        callers = [raven, Raven("1"), Raven("", "one"), Raven("", "two")]
+        for issued, owner in enumerate(callers, 1):
+            owner.numbers()
+            for other in callers:
+                if other is not owner:
+                    assert other.give_back(32 * issued, 32 * issued - 31) == 204
+                    assert max_of() == 32 * issued
+        assert owner.give_back(128, 100) == 204
+        assert max_of() == 100
+
+    def test_two_clients_with_one_token_are_one_caller(self, raven):
+        raven.numbers()
+        assert Raven().give_back(32, 7) == 204
+        assert max_of() == 7
 
     def test_of_a_range_that_was_issued_elsewhere(self, raven):
         assert next_number(Order) == 1
