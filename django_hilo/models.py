@@ -97,6 +97,8 @@ class HiLoDocument(models.Model):
         default="",
         editable=False,
     )
+    # The mark of the client of RavenDB's that made the counter.
+    made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
     class Meta:
         verbose_name = _("HiLo document")
@@ -165,6 +167,8 @@ class GaplessCounter(models.Model):
     last = models.BigIntegerField(
         _("last number"), default=0, help_text=_("The next number is one higher.")
     )
+    # As that of a HiLoDocument.
+    made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
     class Meta:
         verbose_name = _("gapless counter")

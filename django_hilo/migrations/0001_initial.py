@@ -64,6 +64,12 @@ class Migration(migrations.Migration):
                         verbose_name="last number",
                     ),
                 ),
+                (
+                    "made_by",
+                    models.CharField(
+                        blank=True, default="", editable=False, max_length=16
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "gapless counter",
@@ -144,6 +150,12 @@ class Migration(migrations.Migration):
                         editable=False,
                         max_length=32,
                         verbose_name="ticket",
+                    ),
+                ),
+                (
+                    "made_by",
+                    models.CharField(
+                        blank=True, default="", editable=False, max_length=16
                     ),
                 ),
             ],

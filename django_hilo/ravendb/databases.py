@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django_hilo._allocation.target import Target, fields_of
 from django_hilo._operations import remote
 from django_hilo.conf import settings
 from django_hilo.identifiers import shown
-from django_hilo.models import HiLoDocument
+from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
 from django_hilo.sources.own import OwnCounter
 
-# From so many on no tag makes another.
+# A program which invents names would fill the table. From so many counters on, a new
+# name makes none: for all clients, and for one, who leaves room to the others.
 MOST_COUNTERS = 10_000
+MOST_OF_ONE = 1_000
 
 
 def alias_of(database: str) -> str:
@@ -31,42 +35,46 @@ def alias_of(database: str) -> str:
     )
 
 
-def check_room(target: Target) -> None:
-    """Raise `Refusal` where a new tag would make one counter too many.
-
-    RavenDB's protocol lets each new tag make one, so that a program which invents tags
-    would fill the table.
-    """
-    if fields_of(target.collection) or not isinstance(target.source, OwnCounter):
-        return
-    rows = HiLoDocument.objects.using(target.using)
-    key = HiLoDocument.key(target.collection, target.node_tag)
-    if not rows.filter(pk=key).exists() and rows.count() >= MOST_COUNTERS:
-        raise Refusal(
-            400,
-            "System.InvalidOperationException",
-            f"{shown(target.collection)} has no counter, and there are {MOST_COUNTERS} "
-            f"already: mind the spelling, or add it in the admin.",
-        )
+def make_counter(target: Target, caller: str) -> None:
+    """Make the counter of a new tag, as RavenDB does, or raise `Refusal`."""
+    tag = target.node_tag
+    if not fields_of(target.collection) and isinstance(target.source, OwnCounter):
+        key = HiLoDocument.key(target.collection, tag)
+        row = HiLoDocument(id=key, collection=target.collection, node_tag=tag)
+        _make(row, target.using, caller)
 
 
-def gapless_counter_of(collection: str, database: str) -> tuple[str, str]:
-    """Return a known collection in lower case, and the alias of its gapless numbers.
+def gapless_counter_of(collection: str, database: str, caller: str) -> tuple[str, str]:
+    """Return a collection in lower case, and the alias of its gapless numbers.
 
-    Raises `Refusal` if neither a model nor a counter knows it, so that a typo does not
-    create a counter: 400, since of a 404 neither client shows the message.
+    Makes the counter of a new name, as RavenDB does, or raises `Refusal`.
     """
     alias = alias_of(database)
     try:
         target = remote.known_gapless_target(collection, alias)
     except LookupError:
+        row = GaplessCounter(collection=collection.lower())
+        _make(row, alias, caller)
+        return row.collection, alias
+    return target.collection.lower(), target.using
+
+
+def _make(row: Any, using: str, caller: str) -> None:
+    """Insert a counter unless it is there, or raise `Refusal` if there are too many."""
+    rows = type(row)._default_manager.using(using)
+    if rows.filter(pk=row.pk).exists():
+        return
+    made = rows.filter(made_by=caller).count()
+    if made >= MOST_OF_ONE or rows.count() >= MOST_COUNTERS:
         raise Refusal(
             400,
             "System.InvalidOperationException",
-            f"There is no identity {shown(collection)} here, nor a model that has ids "
-            f"of it: mind the spelling, or seed it first.",
-        ) from None
-    return target.collection.lower(), target.using
+            f"{shown(row.collection)} has no counter, and names make {MOST_OF_ONE} for "
+            f"a client and {MOST_COUNTERS} in all at most: mind the spelling, or add "
+            f"it in the admin.",
+        )
+    row.made_by = caller
+    rows.bulk_create([row], ignore_conflicts=True)
 
 
 def server_tag_of(target: Target) -> str:

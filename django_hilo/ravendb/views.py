@@ -20,8 +20,8 @@ from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access
 from django_hilo.ravendb.databases import (
     alias_of,
-    check_room,
     gapless_counter_of,
+    make_counter,
     server_tag_of,
 )
 from django_hilo.ravendb.endpoints import CALLER, endpoint
@@ -46,11 +46,10 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
     target = remote.target_of(wanted.tag, alias_of(database))
-    check_room(target)
     size = capacity_of(wanted, timezone.now(), *target.capacities)
-    above = _bounded(wanted.last_max, target)
-    issuer = request.META[CALLER]
-    lent = remote.lend(target, size, needed=1, above=above, issuer=issuer)
+    above, caller = _bounded(wanted.last_max, target), request.META[CALLER]
+    make_counter(target, caller)
+    lent = remote.lend(target, size, needed=1, above=above, issuer=caller)
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {
@@ -102,7 +101,8 @@ def topology(request: HttpRequest) -> HttpResponse:
 def next_identity(request: HttpRequest, database: str) -> HttpResponse:
     """Take the next number, in no transaction of the client's."""
     name = collection_in(request.GET, "name", IDENTITY_END)
-    number = gapless.next_gapless_number(*gapless_counter_of(name, database))
+    counter = gapless_counter_of(name, database, request.META[CALLER])
+    number = gapless.next_gapless_number(*counter)
     return JsonResponse({"NewIdentityValue": number})
 
 

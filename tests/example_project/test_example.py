@@ -537,7 +537,7 @@ class TestPages:
             assert found == [], unsafe
 
     def test_the_front_page_tells_what_the_counters_do(self, filled):
-        filled.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41)")
+        filled.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41, '')")
 
         printed = filled.python(
             "import re\n"

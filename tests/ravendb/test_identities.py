@@ -86,17 +86,11 @@ class TestNextAndSeed:
         assert raven.seed("uSers|&value=9&force=TRUE") == 9
         assert raven.identities() == {"users|": 9}
 
-    def test_what_no_model_knows_must_be_seeded_first(self, raven):
-        response = raven.send("identity/next?name=person|")
-        assert response.status_code == 400, "of a 404 no client shows the message"
-        body = response.json()
-        assert body["Url"] == "/databases/shop/identity/next?name=person|"
-        assert "'person'" in body["Message"]
-        assert body["Error"] == f"{body['Type']}: {body['Message']}"
-        assert not GaplessCounter.objects.exists()
-
-        assert raven.seed("person|&value=0") == 0
-        assert raven.next("person|") == 1
+    @pytest.mark.parametrize("database", ["shop", "second"])
+    def test_an_unknown_name_makes_the_identity(self, raven, database):
+        assert raven.next("Person|", database) == 1
+        assert raven.next("person", database) == 2
+        assert raven.identities(database=database) == {"person|": 2}
 
     def test_of_rows_with_gapless_ids(self, raven):
         assert raven.next("letters") == 1
