@@ -6,6 +6,8 @@ import re
 from urllib.parse import unquote
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.checks import run_checks
 from django.urls import NoReverseMatch, include, path, resolve, reverse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -16,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.routers import DefaultRouter, SimpleRouter
 from rest_framework.test import APIClient
 
+from django_hilo.checks.viewsets import check_viewsets
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import ID_PATTERN, SEPARATORS, parse
 from tests.apps.records.models import Invoice, Order, OrderLine
@@ -287,6 +290,38 @@ class TestRequests:
             page = client.get(url, HTTP_ACCEPT="text/html")
             assert page.status_code == 200
             assert order.pk in page.content.decode()
+
+
+class TestCheck:
+    def test_views_whose_routes_match_ids(self, monkeypatch):
+        assert check_viewsets(None) == []
+        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
+        monkeypatch.setattr(OrderViewSet, "lookup_value_converter", "hilo", False)
+        assert check_viewsets(None) == []
+
+    def test_views_whose_routes_match_no_id(self, monkeypatch):
+        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
+        [warning] = run_checks(tags=["urls"])
+        assert (warning.id, warning.obj) == ("django_hilo.W113", OrderViewSet)
+        assert "OrderViewSet match no id of Order" in warning.msg
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("lookup_field", "name"),
+            ("queryset", None),
+            ("queryset", User.objects.all()),
+        ],
+    )
+    def test_views_of_other_keys(self, monkeypatch, name, value):
+        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
+        monkeypatch.setattr(OrderViewSet, name, value)
+        assert check_viewsets(None) == []
+
+    def test_ids_that_every_route_matches(self, monkeypatch, settings):
+        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
+        settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
+        assert check_viewsets(None) == []
 
 
 def test_the_schema(capsys, monkeypatch):
