@@ -212,17 +212,25 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             return False
         params = {"id": value, "end": value[-1], "own": self.collection_name}
         if not self.server_ids:
-            message = _(
-                "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which this "
-                "field does not take: set server_ids=True on it, or leave the id out."
+            raise ValidationError(
+                _(
+                    "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which "
+                    "this field does not take: set server_ids=True on it, or leave the "
+                    "id out."
+                ),
+                code="server_ids",
+                params=params,
             )
-        elif value[:-1].lower() != self.collection_name.lower():
-            message = _(
-                "The id “%(id)s” asks for an id of another collection than “%(own)s”."
+        if value[:-1].lower() != self.collection_name.lower():
+            raise ValidationError(
+                _(
+                    "The id “%(id)s” asks for an id of another collection than "
+                    "“%(own)s”."
+                ),
+                code="server_ids",
+                params=params,
             )
-        else:
-            return True
-        raise ValidationError(message, code="server_ids", params=params)
+        return True
 
     def number_in(self, value: Any, target: Target) -> int | None:
         id = parse_or_none(value)
