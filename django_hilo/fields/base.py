@@ -20,7 +20,6 @@ from django_hilo.fields.instance_state import (
     ASSIGNED,
     Instances,
     assigned_for,
-    distinct,
     mark_saved,
     value_of,
     was_rolled_back,
@@ -88,8 +87,7 @@ class AssignsIds:
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
             self.record_inserted([model_instance], using)
-        field: Any = super()
-        return field.pre_save(model_instance, add)
+        return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
@@ -115,7 +113,9 @@ class AssignsIds:
 
     def missing(self, instances: Instances) -> list[models.Model]:
         """Return the instances without an id, each of them once."""
-        return distinct(filter(self.is_missing, instances))
+        # By identity: an instance without a key cannot be hashed.
+        found = {id(each): each for each in instances if self.is_missing(each)}
+        return list(found.values())
 
     def inserting(self, instances: Instances, using: str) -> Block:
         """Give ids to instances without one, and return a block to insert them in.
@@ -354,7 +354,8 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     ) -> bool:
         state: Any = self._state
         adding, only_updates = state.adding, force_update or bool(update_fields)
-        explicit, assigned = list[AssignsIds](), list[AssignsIds]()
+        explicit: list[AssignsIds] = []
+        assigned: list[AssignsIds] = []
         entered: Any = ExitStack() if raw else NOTHING
         with entered as stack:
             for field in id_fields(type(self)):
@@ -379,7 +380,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     self, raw, cls, force_insert, force_update, using, update_fields
                 )
                 for field in assigned:
-                    mark_saved([self], field)
+                    setattr(state, ASSIGNED + field.attname, None)
                 for field in () if updated else explicit:
                     field.record_inserted([self], using)
             finally:

@@ -137,7 +137,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             asking = [each for each in instances if self._asks(each)]
             asking = distinct(each for each in asking if not self.needs_gapless(each))
         if missing:
-            ends = self._ends(missing, self.width or 1)
+            ends = [] if self.anchor is None else self._ends(missing, self.width or 1)
             ids = self.next_ids(len(missing), using)
             if ends:
                 ids = list(map(operator.add, ids, ends))
@@ -149,7 +149,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
                     made = self._by_convention(self.convention, instance, id)
                     self.assign([instance], [made], using)
         if asking:
-            ends = self._ends(asking, MAX_WIDTH) or [""] * len(asking)
+            ends = self._ends(asking, MAX_WIDTH)
             wide = self.target(using)._replace(width=MAX_WIDTH)
             ids = generator.next_ids(wide, len(asking))
             self.assign(asking, list(map(operator.add, ids, ends)), using)
@@ -176,12 +176,10 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return value  # type: ignore[no-any-return]
 
     def _ends(self, instances: Instances, digits: int) -> list[str]:
-        """Return what follows the numbers, if any, before the first number is spent.
+        """Return what follows the numbers, before the first number is spent.
 
         Raises `HiLoError` if an anchor leaves no room for a number.
         """
-        if self.anchor is None:
-            return []
         ends = [self.end_of(each) for each in instances]
         longest = max(ends, key=len)
         collection = self.collection_name

@@ -45,7 +45,8 @@ def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
 def assigned_for(instance: models.Model, field: Any) -> str | None:
     """Return the alias that a field's id was assigned for, None if it is explicit."""
     assigned = getattr(instance._state, ASSIGNED + field.attname, None)
-    if assigned is None or value_of(instance, field) != assigned:
+    # A field that was assigned is not deferred.
+    if assigned is None or getattr(instance, field.attname) != assigned:
         return None
     using: str = getattr(instance._state, ALIAS + field.attname)
     return using
