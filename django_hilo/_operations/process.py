@@ -12,7 +12,7 @@ from typing import Any
 from django.core.signals import request_finished, request_started, setting_changed
 from django.db import connections
 from django.db.backends.signals import connection_created
-from django.db.models.signals import post_migrate, pre_save
+from django.db.models.signals import post_migrate, pre_migrate, pre_save
 
 from django_hilo import generator
 from django_hilo._allocation import pool
@@ -27,7 +27,7 @@ from django_hilo.signals import counter_changed, range_reserved, range_returned
 # signal, Django sends it without taking its lock.
 _SIGNALS = (
     *(range_reserved, range_returned, counter_changed),
-    *(connection_created, pre_save, post_migrate),
+    *(connection_created, pre_save, pre_migrate, post_migrate),
     *(request_started, request_finished, setting_changed),
 )
 
@@ -40,6 +40,7 @@ def arm(sender: Any) -> None:
     global _armed
     pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
+    pre_migrate.connect(check_plan, sender, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
     post_migrate.connect(
         raise_defaults, sender, dispatch_uid="django_hilo.raise_defaults"
@@ -75,6 +76,14 @@ def after_fork_in_child() -> None:
     for signal in _SIGNALS:
         # A thread of the parent may have been sending.
         signal.lock = threading.Lock()
+
+
+def check_plan(plan: Any, apps: Any, using: str, **kwargs: Any) -> None:
+    """Refuse to change keys of rows by a plain AlterField (pre_migrate)."""
+    # Not above: only a process that migrates needs it.
+    from django_hilo.moving import altered_keys
+
+    altered_keys.check_plan(plan, apps, using)
 
 
 def forget_after_flush(using: str, **kwargs: Any) -> None:

@@ -124,7 +124,7 @@ def generic_columns(
                 _room(id_field),
                 f"{each._meta.label}.{id_name}",
             )
-            names = _names_in(column.table, tables, connection)
+            names = names_in(column.table, tables, connection)
             is_there = {column.column, column.type_column} <= names
             if is_there and _is_in_use(column, connection):
                 found[column.table, column.column] = column
@@ -160,7 +160,7 @@ def _has_type(model: Any, name: str) -> bool:
     return False
 
 
-def _names_in(table: str, tables: set[str], connection: Any) -> set[str]:
+def names_in(table: str, tables: set[str], connection: Any) -> set[str]:
     """Return the names of a table's columns; none if it does not exist."""
     quoted = connection.ops.quote_name(table)
     with connection.cursor() as cursor:

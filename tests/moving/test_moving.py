@@ -8,11 +8,13 @@ import pytest
 from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
+from django.core.management import CommandError
 from django.db import connection, migrations, models
 from django.db.migrations.optimizer import MigrationOptimizer
 from django.db.migrations.writer import MigrationWriter
 
 from django_hilo._allocation import pool
+from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix
@@ -567,3 +569,37 @@ def test_each_database_has_its_own_tag(stage):
     field = stage.model("Owner")._meta.get_field("id")
     assert id_format_of(field, "other").example(7) == "owners/7-B"
     assert id_format_of(field, "default").example(7) == "owners/7-A"
+
+
+def plain(field=None, **attributes):
+    """Return a plan with an AlterField in place of MoveToHiLo."""
+    migration = migrations.Migration("plain", APP)
+    migration.operations = [
+        migrations.AlterField("owner", "id", field or HiLoField(primary_key=True))
+    ]
+    vars(migration).update(attributes)
+    return [(migration, False)]
+
+
+@pytest.mark.parametrize("key", [models.AutoField, BIG, models.UUIDField])
+def test_a_plain_alter_field_is_refused_on_rows(stage, key):
+    default = {"default": uuid.uuid4} if key is models.UUIDField else {}
+    stage.migrate(owner(key(primary_key=True, **default)), item())
+
+    def check(plan):
+        check_plan(plan=plan, apps=stage.states[-1].apps, using="default")
+
+    check(plain())  # there is nothing to convert
+    stage.model("Owner").objects.create()
+    with pytest.raises(CommandError, match=r"MoveToHiLo.*hilo_move_plan moved plain"):
+        check(plain())
+    rename = migrations.RenameModel("owner", "person")
+    alter = migrations.AlterField("person", "id", HiLoField(primary_key=True))
+    with pytest.raises(CommandError, match="'moved_owner' on 'default' has rows"):
+        check(plain(operations=[rename, alter]))
+    check(plain(hilo_keeps_keys=True))
+    check(plain(models.CharField(max_length=64, primary_key=True)))
+    check([(plain()[0][0], True)])
+    check(plain(operations=[move_owner(), *plain()[0][0].operations]))
+    stage.migrate(move_owner())
+    check(plain(HiLoField(primary_key=True, capacity=64)))

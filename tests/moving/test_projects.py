@@ -248,3 +248,24 @@ def test_references_of_an_app_without_migrations(tmp_path):
         """)
         failed = project.manage("migrate", expect=1)
         assert "visits.Visit.order refers to shop.Order.id" in failed
+
+
+def test_migrate_refuses_a_plain_alter_field_on_rows(tmp_path):
+    with project_in(tmp_path) as project:
+        a_shop(project, "shop")
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "-v0")
+        create = "from shop.models import Order; print(Order.objects.create().pk)"
+        project.run(create)
+        a_shop(project, "shop", key="HiLoField")
+        project.manage("makemigrations", "shop", "-n", "hilo", "-v0")
+        failed = project.manage("migrate", expect=1).splitlines()[-1]
+        assert failed.startswith("CommandError: shop.0002_hilo changes shop.order.id")
+        assert "django_hilo.moving.MoveToHiLo" in failed
+        assert "hilo_move_plan shop 0002_hilo" in failed
+        assert "[ ] 0002_hilo" in project.manage("showmigrations", "shop")
+        file = project.folder / "shop/migrations/0002_hilo.py"
+        text = file.read_text()
+        file.write_text(text.replace("    dep", "    hilo_keeps_keys = True\n    dep"))
+        project.manage("migrate", "-v0")
+        assert project.run(create) == "orders/1-A"
