@@ -18,7 +18,10 @@ from django_hilo.moving.expressions import Sql
 from django_hilo.moving.id_format import id_format_of
 from django_hilo.moving.relations import Generic, columns_of, generic_columns
 from django_hilo.moving.steps import Move, Step
-from django_hilo.moving.undeclared_references import check_references
+from django_hilo.moving.undeclared_references import (
+    check_dependencies,
+    check_references,
+)
 from django_hilo.moving.values import Integers, Mapped, Values
 
 _STEPS = {
@@ -144,6 +147,8 @@ class MoveToHiLo(FieldOperation):
             preflight.check_way_there(move, is_resumed)
         else:
             preflight.check_way_back(move)
+        if connection.vendor == "postgresql":
+            postgresql.check_views(move)
         return _STEPS[connection.vendor](move, self.order_by)
 
     def _move(self, old: Any, new: Any, connection: Any, forwards: bool) -> Move:
@@ -159,6 +164,8 @@ class MoveToHiLo(FieldOperation):
             )
         columns = columns_of(old, new, connection.alias)
         check_references(columns, connection)
+        if forwards:
+            check_dependencies(self, columns, connection)
         generics = generic_columns(columns, self.generic, connection)
         # A test database may be made before the one of its counters.
         is_new = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django_hilo.exceptions import HiLoError
 from django_hilo.moving import counters, mapping
 from django_hilo.moving.constraints import ForeignKey, postgres_keys
 from django_hilo.moving.relations import Column, by_table
@@ -59,6 +60,40 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         if not move.forwards:
             found.append(mapping.drop(move))
     return found
+
+
+def check_views(move: Move) -> None:
+    """Raise `HiLoError` for views that use the columns, or other such views."""
+    found: dict[str, str] = {}
+    with move.connection.cursor() as cursor:
+        for column in move.columns:
+            cursor.execute(
+                """
+                WITH RECURSIVE uses AS (
+                  SELECT d.refobjid AS used, d.refobjsubid AS part, r.ev_class AS by
+                  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
+                  WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class
+                ), found AS (
+                  SELECT uses.by FROM uses JOIN pg_attribute a
+                    ON a.attrelid = uses.used AND a.attnum = uses.part
+                  WHERE uses.used = to_regclass(%s) AND a.attname = %s
+                  UNION SELECT uses.by FROM uses JOIN found ON found.by = uses.used
+                )
+                SELECT DISTINCT c.oid::regclass::text,
+                  CASE c.relkind WHEN 'm' THEN 'materialized view ' ELSE 'view ' END
+                FROM found JOIN pg_class c ON c.oid = found.by
+                WHERE c.relkind IN ('v', 'm')
+                """,
+                [move.sql.name(column.table), column.column],
+            )
+            found.update(cursor.fetchall())
+    if found:
+        names = ", ".join(f"{found[name]}{name}" for name in sorted(found))
+        raise HiLoError(
+            f"PostgreSQL changes no column that a view uses. Of {move.key} and the "
+            f"columns that refer to it: {names}. Drop them in a migration before this "
+            f"one, and make them again in one after it."
+        )
 
 
 def _function(move: Move) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import apps as installed
+from django.db.migrations.loader import MigrationLoader
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.relations import Column, is_ours
@@ -15,13 +16,7 @@ def check_references(columns: list[Column], connection: Any) -> None:
 
     References with a constraint are in the database's catalogue too.
     """
-    state = columns[0].new.model._meta.apps
-    # A state without the app of a model has neither its table nor its columns.
-    known = {
-        (model._meta.db_table, field.column)
-        for model in state.get_models(include_auto_created=True)
-        for field in model._meta.local_concrete_fields
-    }
+    known = _columns_in(columns[0].new.model._meta.apps)
     moved = {(column.table, column.column) for column in columns}
     tables = set(connection.introspection.table_names())
     for model in installed.get_models(include_auto_created=True):
@@ -43,6 +38,40 @@ def check_references(columns: list[Column], connection: Any) -> None:
                     f"that made it to the dependencies of this one; an app without "
                     f"migrations needs some first."
                 )
+
+
+def check_dependencies(operation: Any, columns: list[Column], connection: Any) -> None:
+    """Raise `HiLoError` for a column that the way back would not find.
+
+    On the way there the state has all migrations that are applied. On the way back it
+    is sure to have only those that the migration of the operation depends on.
+    """
+    loader = MigrationLoader(connection)
+    for node, migration in loader.graph.nodes.items():
+        if any(each is operation for each in migration.operations):
+            known = _columns_in(loader.project_state(node, at_end=False).apps)
+            for column in columns:
+                app_label = column.new.model._meta.app_label
+                if app_label == node[0] or (column.table, column.column) in known:
+                    continue
+                applied = [
+                    n for app, n in loader.applied_migrations if app == app_label
+                ]
+                last = max(applied, default="__first__")
+                raise HiLoError(
+                    f"{column} refers to {columns[0]}, and {migration} does not depend "
+                    f"on the migration that made it: the way back would not find it. "
+                    f'Add ("{app_label}", "{last}") to its dependencies.'
+                )
+
+
+def _columns_in(state: Any) -> set[tuple[str, str]]:
+    # A state without the app of a model has neither its table nor its columns.
+    return {
+        (model._meta.db_table, field.column)
+        for model in state.get_models(include_auto_created=True)
+        for field in model._meta.local_concrete_fields
+    }
 
 
 def _must_move(connection: Any, table: str, column: str) -> bool:

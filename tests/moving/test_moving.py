@@ -340,6 +340,31 @@ def test_a_foreign_key_of_an_unknown_table_is_refused(stage):
     assert ids(stage) == [5]
 
 
+@pytest.mark.skipif(CHOSEN != "postgres", reason="Others have no such views.")
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_views_are_named_before_anything_is_changed(stage, back):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    fill(stage, 5)
+    if back:
+        stage.migrate(move_owner())
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE VIEW moved_a AS SELECT owner_id FROM moved_item")
+        cursor.execute("CREATE MATERIALIZED VIEW moved_b AS SELECT * FROM moved_a")
+        cursor.execute("CREATE VIEW moved_names AS SELECT name FROM moved_owner")
+    try:
+        with pytest.raises(
+            HiLoError, match=r"it: view moved_a, materialized view moved_b\. "
+        ):
+            stage.undo() if back else stage.migrate(move_owner())
+        assert ids(stage) == (["owners/5-A"] if back else [5])
+        with connection.cursor() as cursor:
+            cursor.execute("DROP VIEW moved_a CASCADE")
+        stage.undo() if back else stage.migrate(move_owner())
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP VIEW IF EXISTS moved_a, moved_names CASCADE")
+
+
 @pytest.mark.parametrize("key", ["integer", "uuid"])
 @pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
 def test_a_crash_between_steps(stage, monkeypatch, back, key):
