@@ -90,9 +90,9 @@ def check_views(move: Move) -> None:
     if found:
         names = ", ".join(f"{found[name]}{name}" for name in sorted(found))
         raise HiLoError(
-            f"PostgreSQL changes no column that a view uses. Of {move.key} and the "
-            f"columns that refer to it: {names}. Drop them in a migration before this "
-            f"one, and make them again in one after it."
+            f"PostgreSQL changes no column that a view uses, and these use {move.key} "
+            f"or what refers to it: {names}. Drop them in a migration before this one, "
+            f"and make them again in one after it."
         )
 
 

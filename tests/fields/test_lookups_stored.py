@@ -9,7 +9,9 @@ import pytest
 from django.db import NotSupportedError, connection, migrations, models
 from django.db.migrations.state import ProjectState
 from django.db.models import Exists, F, Index, Max, OuterRef
+from django.test.utils import CaptureQueriesContext
 
+from django_hilo._operations.table_scan import highest_number
 from django_hilo.fields import BucketField, HiLoField
 from django_hilo.fields.lookups import Number
 from django_hilo.sharding import bucket_of
@@ -135,6 +137,27 @@ def test_a_generated_column_of_a_part_is_read(shop, model, name):
     read = dict(stored.objects.values_list("pk", f"id__{name}"))
     assert read == dict(stored.objects.values_list("pk", name))
     assert read == {id: IDS[id][list(COLUMNS).index(name)] for id in IDS}
+
+
+@pytest.mark.parametrize("name", ["Indexed", "Virtual", "Stored"])
+def test_the_highest_number_is_read_by_its_index(shop, name):
+    if (connection.vendor, name) in (("postgresql", "Virtual"), ("mysql", "Indexed")):
+        pytest.skip("This database has no such model.")
+    model = shop.get_model("shop", name)
+    field, more = model._meta.pk, range(1, 200)
+    field.collection_name  # noqa: B018 - found before the queries
+    ids = [*(f"{name}s/{n}-A" for n in more), *(f"others/{n}-A" for n in range(300))]
+    model.objects.bulk_create(model(id=text) for text in [*ids, f"{name}s/250-B"])
+    with CaptureQueriesContext(connection) as queries:
+        assert highest_number(field, "default", "A") == 199
+    (query,) = queries
+    _explain(model.objects.none())
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{explain} {query['sql']}")
+        plan = str(cursor.fetchall())
+    index = "expression_number" if name == "Indexed" else f"{name}_number".lower()
+    assert index in plan
 
 
 def test_a_bucket_field_is_read(shop):

@@ -13,8 +13,10 @@ from django.db import connection, connections, models
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.counters.gapless import last_gapless_number
+from django_hilo.exceptions import SourceMismatch
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
+from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, PROJECT, child_environment
@@ -95,6 +97,36 @@ def test_a_database_without_ids_is_no_success(settings):
         run()
     insert_by_sql("orders/7-B", using="other")
     assert "was raised: 0 to 7" in run(database="other")
+
+
+@pytest.mark.parametrize("error", [None, SourceMismatch("told")])
+def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
+    insert_by_sql("orders/7-A")
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO records_letter (id) VALUES ('letters/40')")
+    Bistro.objects.create(code="bistro-codes/44-A")
+    HiLoDocument.objects.all().delete()
+    if error is None:
+        # Django keeps a column with the name of its table: the right one.
+        assert Order.objects.values_list("id", flat=True).get() == "orders/7-A"
+        monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+    else:
+        read_max_of = OwnCounter.read_max
+
+        def read(counter, using):
+            if counter.collection == "orders":
+                raise error
+            return read_max_of(counter, using)
+
+        monkeypatch.setattr(OwnCounter, "read_max", read)
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError, match="1 of the counters") as raised:
+        call_command("hilo_raise_max", stdout=out, stderr=err)
+    assert raised.value.returncode == 1
+    assert err.getvalue().startswith("records.Order.id: ")
+    assert ("told" if error else "no_such_table") in err.getvalue()
+    assert "'bistro-codes' on 'default' was raised: 0 to 44" in out.getvalue()
+    assert "'letters' on 'default' was raised: 0 to 40" in out.getvalue()
 
 
 def test_gapless_counters_too(transactional_db):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._allocation.target import resolve
 from django_hilo._operations.table_scan import (
@@ -16,6 +16,7 @@ from django_hilo._operations.table_scan import (
     gapless_fields,
     highest_number,
     may_have_table,
+    sparing,
 )
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.exceptions import HiLoError
@@ -73,12 +74,21 @@ class Command(BaseCommand):
                 f"No model on {using!r} has ids of {missing}. "
                 f"There are: {', '.join(sorted(known))}."
             )
+        failed = 0
         for field, raise_it in tasks:
             if not wanted or field.collection_name.lower() in wanted:
                 try:
-                    raise_it(field, using, options["dry_run"])
-                except HiLoError as error:
-                    raise CommandError(str(error)) from error
+                    with sparing(using):
+                        raise_it(field, using, options["dry_run"])
+                except (Error, HiLoError) as error:
+                    failed += 1
+                    told = f"{field}: {str(error).strip()}"
+                    self.stderr.write(self.style.ERROR(told))
+        if failed:
+            raise CommandError(
+                f"{failed} of the counters could not be compared with their tables: "
+                f"see the errors above."
+            )
 
     def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
         target = resolve(field, using)
