@@ -19,6 +19,24 @@ from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
 
 
+def check_missing(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Ask for arguments without which a source may be read by the wrong rule."""
+    sources = settings.SOURCES if are_sources(settings.SOURCES) else {}
+    named = {f"HILO['SOURCES'][{name!r}]": found for name, found in sources.items()}
+    named.update((str(field), field.source) for field in counter_fields())
+    return [
+        checks.Error(
+            f"The source of {place} may give ids twice: it does not say everything.",
+            hint=f"Name {source.missing}.",
+            id="django_hilo.E026",
+        )
+        for place, source in named.items()
+        if isinstance(source, ForeignCounter) and source.missing
+    ]
+
+
 def check_sources(
     app_configs: Sequence[AppConfig] | None,
     databases: Sequence[str] | None = None,

@@ -11,7 +11,12 @@ from django_hilo.sources.foreign import ForeignCounter
 
 @deconstructible(path="django_hilo.sources.database.Sequence")
 class Sequence(ForeignCounter):
-    """A sequence by its name; each value stands for ``increment`` ids, itself first.
+    """A sequence by its name; a value is the lowest of ``increment`` ids.
+
+    With ``increment=50`` the value 101 stands for 101 to 150, and the sequence must
+    have INCREMENT BY 50, as with Hibernate's optimizer ``pooled-lo`` and EF Core. To
+    Hibernate's ``pooled``, the default for JPA's ``allocationSize=50``, and to
+    EclipseLink a value is the highest id: use `hibernate.Pooled` or `rules.Pooled`.
 
     With INCREMENT BY 1 other writers may use ``nextval`` as they like.
     """

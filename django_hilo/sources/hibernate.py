@@ -79,6 +79,15 @@ class MultipleHiLo(ForeignCounter):
         super().__init__(Row(table, column, key={key_column: name}, start=0), rule)
 
 
+# The version that `_Enhanced` goes by until the project has named one.
+_LATEST = "7.2"
+_VERSION = (
+    'the version of Hibernate, as version="6.4.4". It is in the name of the partner\'s '
+    "hibernate-core-*.jar, in the output of `mvn dependency:tree` or `gradle "
+    "dependencies`, and in the partner's log where Hibernate starts (HHH000412)"
+)
+
+
 class _Generator(NamedTuple):
     """An enhanced generator of the partner, as its rule needs it."""
 
@@ -104,11 +113,13 @@ class _Enhanced(ForeignCounter):
         segment_column: str = "sequence_name",
         stored_last_used: bool | None = None,
         initial_value: int = 1,
-        version: str = "7.2",
+        version: str | None = None,
         max_number: int = MAX_NUMBER,
     ) -> None:
         if stored_last_used and segment is None:
             raise ValueError("stored_last_used is for a table with a segment.")
+        self._has_version = version is not None
+        version = _LATEST if version is None else version
         last_used = segment is not None and _number(version) >= (5, 3)
         if stored_last_used is not None:
             last_used = stored_last_used
@@ -129,6 +140,10 @@ class _Enhanced(ForeignCounter):
             increment, is_row, last_used, initial_value, version, max_number
         )
         super().__init__(storage, self._rule(generator))
+
+    @property
+    def missing(self) -> str:
+        return "" if self._has_version else _VERSION
 
     @abstractmethod
     def _rule(self, generator: _Generator) -> rules.Rule:
@@ -164,7 +179,8 @@ class Pooled(_Enhanced):
     - ``stored_last_used``: whether a segment's number is the last id used, as since
       Hibernate 5.3; None: by ``version``.
     - ``initial_value``: the generator's. @TableGenerator(initialValue=n) means n + 1.
-    - ``version``: the partner's. Before 4.3.11 the blocks lie one lower.
+    - ``version``: the partner's, as "6.4.4"; without it check E026 is an error. Before
+      4.3.11 the blocks lie one lower.
     """
 
     def _rule(self, generator: _Generator) -> rules.Rule:

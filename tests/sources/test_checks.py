@@ -16,6 +16,7 @@ from django_hilo.checks.sources import check_other_writers, check_sources
 from django_hilo.fields import HiLoBigAutoField
 from django_hilo.sources import doctrine, hibernate, nhibernate
 from django_hilo.sources.storages import catalog
+from tests.apps.numbers.models import Item
 from tests.support import foreign
 from tests.support.databases import CHOSEN
 
@@ -24,7 +25,7 @@ make = foreign.make
 
 HILO = hibernate.HiLo(9)
 DBAL = doctrine.Table("orders")
-OF_SOURCES = {"E021", "E022", "E023", "W024", "E112"}
+OF_SOURCES = {"E021", "E022", "E023", "W024", "E026", "E112"}
 
 
 def with_sources(settings: Any, sources: Any) -> None:
@@ -125,6 +126,30 @@ class TestCatalog:
         id, text = only(run("default"))
         assert id == "W024"
         assert "cannot be read: no rights. Let" in text
+
+
+HIBERNATE = {"sequence": "orders_seq"}
+
+
+@pytest.mark.parametrize(
+    "preset", [hibernate.Pooled, hibernate.PooledLo, hibernate.EnhancedHiLo]
+)
+class TestVersions:
+    def test_a_version_is_asked_for(self, settings, preset):
+        with_sources(settings, {"orders": preset(50, **HIBERNATE)})
+        id, text = only(run())
+        assert id == "E026"
+        assert "HILO['SOURCES']['orders']" in text
+        assert 'version="6.4.4"' in text
+        assert "hibernate-core" in text
+        with_sources(settings, {"orders": preset(50, version="6.4", **HIBERNATE)})
+        assert run() == []
+
+    def test_of_a_field_too(self, monkeypatch, preset):
+        monkeypatch.setattr(Item._meta.pk, "source", preset(50, **HIBERNATE))
+        id, text = only(run())
+        assert id == "E026"
+        assert "numbers.Item.id" in text
 
 
 class TestFields:

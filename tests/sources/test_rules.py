@@ -5,6 +5,7 @@ The expected numbers are written out, as the other systems give them.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from django_hilo.sources import (
     sqlalchemy_hilo,
 )
 from django_hilo.sources.rules import Rule
+from tests.conftest import PROJECT
 from tests.support.partners import FORMULAS
 
 SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
@@ -339,3 +341,46 @@ class TestBadArguments:
 def test_versions_as_people_write_them(version):
     old = hibernate.Pooled(10, sequence="s", version="3.6")
     assert hibernate.Pooled(10, sequence="s", version=version) == old
+
+
+PASTED: list[tuple[str, int, tuple[int, int]]] = [
+    ('hibernate.Pooled(50, sequence="orders_seq", version="6.4.4")', 51, (2, 51)),
+    ('hibernate.PooledLo(50, sequence="orders_seq", version="6.4.4")', 1, (1, 50)),
+    ('hibernate.SequenceHiLo(49, sequence="orders_seq")', 1, (50, 99)),
+    ('ForeignCounter(Sequence("orders_seq"), rules.Pooled(50))', 50, (1, 50)),
+    ('database.Sequence("orders_seq", increment=50)', 1, (1, 50)),
+    ('database.Sequence("orders_seq")', 7, (7, 7)),
+    (
+        'hibernate.Pooled(50, table="ids", segment="orders", segment_column="name", '
+        'column="value", version="6.4.4")',
+        50,
+        (2, 51),
+    ),
+    (
+        'hibernate.MultipleHiLo(49, "orders", table="ids", key_column="name", '
+        'column="value")',
+        1,
+        (50, 99),
+    ),
+    (
+        'ForeignCounter(Row("ids", "value", key={"name": "orders"}), '
+        "rules.LastUsed(1))",
+        50,
+        (51, 51),
+    ),
+]
+
+
+def test_the_lines_for_jpa_annotations():
+    """Each line of docs/how-to/sources.md, and the ids that it makes of a number."""
+    page = (PROJECT / "docs/how-to/sources.md").read_text()
+    section = page.partition("## From JPA annotations")[2].partition("\n## ")[0]
+    (imports,) = re.findall("^```python\n(.*?)^```", section, re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(imports, names)
+    found = re.findall(r"\| `([^`]*)` \|$", section, re.M)
+    assert found == [line for line, _, _ in PASTED]
+    for line, stored, ids in PASTED:
+        source = eval(line, names)
+        assert source.rule.ids_of(stored) == Range(*ids), line
+        assert not source.missing, line

@@ -18,7 +18,7 @@ from django_hilo.sources import (
 SECRET_KEY = "tests only"
 INSTALLED_APPS = ["django_hilo"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
-HILO = {"SOURCES": {"orders": hibernate.PooledLo(50, sequence="orders_seq")}}
+HILO = {"SOURCES": {"orders": hibernate.PooledLo(5, sequence="s", version="6.4.4")}}
 """
 
 
