@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,8 +18,9 @@ from tests.support.databases import CHOSEN
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PACKAGE = str(Path(django_hilo.__file__).parent)
-# Lower these when the way gets shorter.
-MOST_CALLS, MOST_FILES = 104, 17
+# Lower these when the way gets shorter. There are some 100 calls; the rest is for what
+# a test before has left behind.
+MOST_CALLS, MOST_FILES = 112, 17
 # By a connection of the process's own, which MariaDB always needs.
 MORE_CALLS, MORE_FILES = 23, 4
 
@@ -31,6 +33,8 @@ def calls(act):
         if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             counted[frame.f_code.co_filename.removeprefix(PACKAGE)] += 1
 
+    # Nothing that tests before left behind is finalized meanwhile.
+    gc.collect()
     sys.setprofile(count)
     try:
         act()

@@ -364,7 +364,7 @@ class TestSteps:
         assert all(number % 2 for number in numbers)
         assert len({*numbers, insert_item_by_default()}) == 5001
         held = pool.current().counters("default")[0]
-        assert len(held._cache._ranges) <= 1024
+        assert len(held._ranges) <= 1024
 
 
 @pytest.mark.skipif(CHOSEN != "sqlite", reason="it is SQLite's")
