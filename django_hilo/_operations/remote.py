@@ -19,11 +19,7 @@ from django_hilo._allocation.target import (
 from django_hilo._operations.table_scan import gapless_fields_of
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
-from django_hilo.exceptions import (
-    ConcurrencyError,
-    RangeNotLent,
-    ReservationTimeout,
-)
+from django_hilo.exceptions import ConcurrencyError, RangeNotLent, ReservationTimeout
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.sources.own import OwnCounter
@@ -63,11 +59,7 @@ def known_target(collection: str, using: str | None = None) -> Target:
                     "%(counter)r on %(database)r. Mind the spelling, or add the "
                     "counter in the admin."
                 )
-                % {
-                    "collection": collection,
-                    "counter": key,
-                    "database": target.using,
-                }
+                % {"collection": collection, "counter": key, "database": target.using}
             )
     return target
 

@@ -64,10 +64,6 @@ def check_prefix_is_free(node_tag: str, prefix: str) -> None:
                     "give the same ids."
                 ),
                 code="taken",
-                params={
-                    "node_tag": taken.node_tag,
-                    "prefix": prefix,
-                    "database": home,
-                },
+                params={"node_tag": taken.node_tag, "prefix": prefix, "database": home},
             )
             raise ValidationError({"prefix": refusal})

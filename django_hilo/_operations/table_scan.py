@@ -7,14 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    Error,
-    connections,
-    models,
-    router,
-    transaction,
-)
+from django.db import DEFAULT_DB_ALIAS, Error, connections, models, router, transaction
 from django.db.models import F, Max
 from django.db.models.functions import Lower
 

@@ -35,8 +35,7 @@ def _tell(
 
 
 @admin.action(
-    permissions=["change"],
-    description=_("Raise Max to the highest id in the tables"),
+    permissions=["change"], description=_("Raise Max to the highest id in the tables")
 )
 def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> None:
     """Raise each selected counter to the highest number in its tables."""

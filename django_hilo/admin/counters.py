@@ -78,8 +78,7 @@ class ChangeCounterForm(ChangeNumberForm):
     number = "max"
     state = forms.CharField(widget=forms.HiddenInput, required=False)
     confirmed = forms.BooleanField(
-        label=_("Every process that draws from this counter is stopped"),
-        required=False,
+        label=_("Every process that draws from this counter is stopped"), required=False
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -13,12 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._allocation.target import fields_of
-from django_hilo.admin.databases import (
-    DatabasesAdmin,
-    DatabasesForm,
-    qualify,
-    split,
-)
+from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, qualify, split
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 

@@ -12,12 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import server_prefixes
-from django_hilo.admin.databases import (
-    DatabasesAdmin,
-    DatabasesForm,
-    key_of,
-    qualify,
-)
+from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, key_of, qualify
 from django_hilo.conf import settings
 from django_hilo.identifiers import id_end, id_start
 from django_hilo.models import ServerPrefix

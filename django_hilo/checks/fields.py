@@ -13,12 +13,7 @@ from django.db import models
 
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.fields import (
-    BucketField,
-    GaplessIdField,
-    HiLoBigAutoField,
-    HiLoField,
-)
+from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.fields.anchors import anchor_field
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.text import IdField

@@ -77,11 +77,7 @@ class MoveToHiLo(FieldOperation):
         super().__init__(model_name, name, field)
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        kwargs = {
-            "model_name": self.model_name,
-            "name": self.name,
-            "field": self.field,
-        }
+        kwargs = {"model_name": self.model_name, "name": self.name, "field": self.field}
         if self.generic:
             kwargs["generic"] = self.generic
         if self.order_by:

@@ -14,12 +14,7 @@ from django.http import QueryDict
 
 from django_hilo._allocation.capacity import next_capacity
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.identifiers import (
-    MAX_NUMBER,
-    check_collection,
-    check_separator,
-    shown,
-)
+from django_hilo.identifiers import MAX_NUMBER, check_collection, check_separator, shown
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 # .NET's round-trip format: exactly 7 digits of a fraction, any zone or none (UTC).
@@ -97,12 +92,7 @@ def format_last_range_at(moment: datetime) -> str:
 
 def error_body(url: str, type: str, message: str) -> dict[str, str]:
     """Return the body of an error; the clients show ``Error``."""
-    return {
-        "Url": url,
-        "Type": type,
-        "Message": message,
-        "Error": f"{type}: {message}",
-    }
+    return {"Url": url, "Type": type, "Message": message, "Error": f"{type}: {message}"}
 
 
 def _bad_parameter(message: str) -> Refusal:

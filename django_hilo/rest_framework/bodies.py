@@ -42,10 +42,7 @@ class JSONParser(parsers.JSONParser):
     """DRF's, for which deep nesting is a mistake of the client as well."""
 
     def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Any = None,
+        self, stream: Any, media_type: str | None = None, parser_context: Any = None
     ) -> Any:
         try:
             return super().parse(stream, media_type, parser_context)

@@ -11,11 +11,7 @@ from rest_framework.exceptions import NotFound
 from django_hilo._allocation.target import Target
 from django_hilo._operations import remote
 from django_hilo.conf import settings
-from django_hilo.models import (
-    HiLoDocument,
-    validate_collection,
-    validate_node_tag,
-)
+from django_hilo.models import HiLoDocument, validate_collection, validate_node_tag
 from django_hilo.rest_framework.errors import Conflict
 
 NO_TAG = "-"

@@ -114,7 +114,7 @@ class NameField(serializers.ChoiceField):
     """One of some names; the message lists them, and cuts another that is long."""
 
     default_error_messages = {
-        "invalid_choice": _("{input} is none of these: {choices}."),
+        "invalid_choice": _("{input} is none of these: {choices}.")
     }
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
@@ -127,7 +127,7 @@ class DatabaseField(NameField):
     """The alias of a database that may hold counters, as the settings have it now."""
 
     default_error_messages = {
-        "invalid_choice": _("{input} holds no counters; choose among: {choices}."),
+        "invalid_choice": _("{input} holds no counters; choose among: {choices}.")
     }
 
     def __init__(self, **kwargs: Any) -> None:

@@ -19,10 +19,7 @@ from drf_spectacular.utils import (
     extend_schema_view,
 )
 
-from django_hilo.identifiers import (
-    MAX_COLLECTION_LENGTH,
-    MAX_SERVER_PREFIX_LENGTH,
-)
+from django_hilo.identifiers import MAX_COLLECTION_LENGTH, MAX_SERVER_PREFIX_LENGTH
 from django_hilo.rest_framework import fields, serializers, views
 
 # Forms are read for the pages of the browsable API; programs send JSON.

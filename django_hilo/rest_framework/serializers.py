@@ -9,11 +9,7 @@ from rest_framework import serializers
 
 from django_hilo.identifiers import MAX_WIDTH
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.rest_framework.fields import (
-    CountField,
-    NumberField,
-    ServerPrefixField,
-)
+from django_hilo.rest_framework.fields import CountField, NumberField, ServerPrefixField
 
 
 class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
@@ -113,7 +109,7 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
         help_text=_(
             "Empty, or ends in a character that is no digit: NorthServer/ gives "
             "orders/NorthServer/1. Holds from each process's next range on."
-        ),
+        )
     )
 
 

@@ -26,9 +26,7 @@ urlpatterns = [
     path(f"{_collection}next-id/", views.NextIds.as_view(), name="next-id"),
     path(f"{_collection}ranges/", views.Ranges.as_view(), name="ranges"),
     path(
-        f"{_collection}ranges/return/",
-        views.RangeReturn.as_view(),
-        name="range-return",
+        f"{_collection}ranges/return/", views.RangeReturn.as_view(), name="range-return"
     ),
     path("prefixes/", views.Prefixes.as_view(), name="prefixes"),
     path("prefixes/<str:node_tag>/", views.Prefix.as_view(), name="prefix"),
