@@ -62,10 +62,8 @@ def state_of(document: HiLoDocument) -> str:
 
     A form that asks for a confirmation carries the mark of the counter that it showed.
     """
-    mark = salted_hmac(
-        "django_hilo._operations.edit_counter", document.ticket, algorithm="sha256"
-    )
-    return mark.hexdigest()
+    salt = "django_hilo._operations.edit_counter"
+    return salted_hmac(salt, document.ticket, algorithm="sha256").hexdigest()
 
 
 def create_counter(
@@ -154,12 +152,8 @@ def lower_max(
 
     def lower(row: HiLoDocument, prefix: str) -> dict[str, Any]:
         _check_state(row, state)
-        return {
-            "max": number,
-            "floor": min(row.floor, number),
-            "low": number + 1,
-            "size": 0,
-        }
+        floor = min(row.floor, number)
+        return {"max": number, "floor": floor, "low": number + 1, "size": 0}
 
     written = _change(document, lower)
     counter = _counter(document)

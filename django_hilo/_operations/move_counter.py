@@ -79,7 +79,10 @@ def plan(
     ``table`` beside. Raises `HiLoError` where there is nothing to move, LookupError
     for an unknown label.
     """
-    field, using = _field_and_database(target, using)
+    fields = [field_of(target)] if "." in target else fields_of(target)
+    field = fields[0] if fields else None
+    if using is None:
+        using = router.db_for_write(field.model) if field else DEFAULT_DB_ALIAS
     collection = field.collection_name if field else check_collection(target)
     given = source or (given_source(field) if field else named_source(collection))
     own = _own(collection, field, using)
@@ -108,14 +111,6 @@ def plan(
             f"start over: name --source or --table."
         )
     return Move(to, to.source.read_max(to.using), found)
-
-
-def _field_and_database(target: str, using: str | None) -> tuple[Any, str]:
-    fields = [field_of(target)] if "." in target else fields_of(target)
-    field = fields[0] if fields else None
-    if using is None:
-        using = router.db_for_write(field.model) if field else DEFAULT_DB_ALIAS
-    return field, using
 
 
 def _own(collection: str, field: Any, using: str) -> Place:

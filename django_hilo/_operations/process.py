@@ -42,9 +42,8 @@ def arm(sender: Any) -> None:
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     pre_migrate.connect(check_plan, sender, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
-    post_migrate.connect(
-        raise_defaults, sender, dispatch_uid="django_hilo.raise_defaults"
-    )
+    uid = "django_hilo.raise_defaults"
+    post_migrate.connect(raise_defaults, sender, dispatch_uid=uid)
     for signal in request_started, request_finished:
         signal.connect(own_connection.close_obsolete, dispatch_uid="django_hilo")
     _join_worker_pools()

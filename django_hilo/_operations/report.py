@@ -50,15 +50,8 @@ def sources(databases: Iterable[str]) -> list[Row]:
                 number = source.read_max(alias)
             except (HiLoError, Error) as problem:
                 error = str(problem).partition("\n")[0] or type(problem).__name__
-            rows.append(
-                {
-                    "database": alias,
-                    "collection": collection,
-                    "source": source.name,
-                    "max": number,
-                    "error": error,
-                }
-            )
+            row = {"database": alias, "collection": collection, "source": source.name}
+            rows.append({**row, "max": number, "error": error})
     return rows
 
 

@@ -251,9 +251,8 @@ class HiLoDocumentAdmin(NumberAdmin):
             )
         elif field:
             field.label = gettext("Start after (Max)")
-            field.help_text = gettext(
-                "The first id is one higher; enter 0 to start at 1."
-            )
+            text = gettext("The first id is one higher; enter 0 to start at 1.")
+            field.help_text = text
         return form
 
     def set_number(
@@ -261,12 +260,9 @@ class HiLoDocumentAdmin(NumberAdmin):
     ) -> HiLoDocument:
         user, typed = request.user, form.cleaned_data
         if obj._state.adding:
+            key = typed["collection"], typed["node_tag"]
             return edit_counter.create_counter(
-                typed["collection"],
-                typed["node_tag"],
-                number,
-                using=form.database,
-                user=user,
+                *key, number, using=form.database, user=user
             )
         if number < form.seen:
             return edit_counter.lower_max(obj, number, state=typed["state"], user=user)
@@ -290,10 +286,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         return []
 
     def delete_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> Any:
         document = self.get_object(request, unquote(object_id))
         context = dict(extra_context or {})

@@ -118,22 +118,15 @@ class NumberAdmin(DatabasesAdmin):
         """
         raise NotImplementedError  # pragma: no cover - both admins can
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        view = super().changeform_view
-        return self.or_refused(view, request, object_id, form_url, extra_context)
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return self.or_refused(super().changeform_view, request, *args, **kwargs)
 
     def or_refused(
-        self, view: Callable[..., Any], request: HttpRequest, *args: Any
+        self, view: Callable[..., Any], request: HttpRequest, *args: Any, **kwargs: Any
     ) -> Any:
         """Return the answer of a view, or show its page again with what went wrong."""
         try:
-            return view(request, *args)
+            return view(request, *args, **kwargs)
         except (HiLoError, OperationalError) as error:
             if request.method != "POST":
                 raise

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.apps import AppConfig
 from django.core import checks
 from django.db import connections, router
 
@@ -19,9 +18,7 @@ from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
 
 
-def check_homes(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_homes(**kwargs: Any) -> list[checks.CheckMessage]:
     """Check the databases that store the counters of rows."""
     if not is_alias(settings.DATABASE) or not are_node_tags(settings.NODE_TAG):
         return []  # check_settings tells
@@ -69,9 +66,7 @@ def check_homes(
 
 
 def check_hidden_tags(
-    app_configs: Sequence[AppConfig] | None,
-    databases: Sequence[str] | None = None,
-    **kwargs: Any,
+    databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Require different server prefixes if ids hide different node tags."""
     tags = settings.NODE_TAG

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -45,9 +44,7 @@ _NEAREST = 3
 
 
 def check_servers(
-    app_configs: Sequence[AppConfig] | None,
-    databases: Sequence[str] | None = None,
-    **kwargs: Any,
+    databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Look for ids that would be given twice, lost commits, and what runs out soon."""
     if not (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.core import checks
 from django.db import models
@@ -18,9 +17,7 @@ from django_hilo.fields import HiLoField
 from django_hilo.managers import HiLoQuerySet
 
 
-def check_collections(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_collections(**kwargs: Any) -> list[checks.CheckMessage]:
     """Warn where models that have nothing to do with each other share a counter."""
     models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
     implicit: set[str] = set()
@@ -45,9 +42,7 @@ def check_collections(
     ]
 
 
-def check_integers(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_integers(**kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse a collection of several integer keys, each of which counts for itself."""
     if not are_sources(settings.SOURCES):
         return []  # check_settings tells
@@ -69,9 +64,7 @@ def check_integers(
     ]
 
 
-def check_managers(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_managers(**kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of managers whose ``bulk_create()`` guesses among several databases."""
     if len(django_settings.DATABASES) < 2:
         return []

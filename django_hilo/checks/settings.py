@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings as django_settings
 from django.core import checks
 from django.db import connections
@@ -21,9 +20,7 @@ from django_hilo.sources.foreign import ForeignCounter
 LONGEST_WAIT = 86_400
 
 
-def check_settings(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_settings(**kwargs: Any) -> list[checks.CheckMessage]:
     """Check the keys of ``HILO`` and their values."""
     given = getattr(django_settings, "HILO", {})
     if not isinstance(given, dict):

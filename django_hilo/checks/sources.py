@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.apps import AppConfig
 from django.core import checks
 from django.db import Error, connections
 
@@ -19,9 +18,7 @@ from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
 
 
-def check_missing(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_missing(**kwargs: Any) -> list[checks.CheckMessage]:
     """Ask for arguments without which a source may be read by the wrong rule."""
     sources = settings.SOURCES if are_sources(settings.SOURCES) else {}
     named = {f"HILO['SOURCES'][{name!r}]": found for name, found in sources.items()}
@@ -38,9 +35,7 @@ def check_missing(
 
 
 def check_sources(
-    app_configs: Sequence[AppConfig] | None,
-    databases: Sequence[str] | None = None,
-    **kwargs: Any,
+    databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Compare each source with the database: an error where ids would be wrong."""
     found: list[checks.CheckMessage] = []
@@ -57,9 +52,7 @@ def check_sources(
 
 
 def check_other_writers(
-    app_configs: Sequence[AppConfig] | None,
-    databases: Sequence[str] | None = None,
-    **kwargs: Any,
+    databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings as django_settings
 from django.core import checks
 from django.urls import get_resolver
@@ -14,9 +13,7 @@ from django_hilo.conf import settings
 from django_hilo.fields.text import IdField
 
 
-def check_viewsets(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+def check_viewsets(**kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of ViewSets whose routes match no id, so that each object is a 404."""
     # DRF's own pattern for a key is [^/.]+.
     if settings.SEPARATOR not in "/." or not hasattr(django_settings, "ROOT_URLCONF"):

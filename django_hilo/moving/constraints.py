@@ -111,11 +111,9 @@ def check_sqlite_keys(move: Move) -> None:
 
 
 def _by_django(move: Move, column: Column) -> ForeignKey:
-    field = move.aim(column)
-    editor = move.connection.schema_editor()
-    statement = editor._create_fk_sql(
-        field.model, field, "_fk_%(to_table)s_%(to_column)s"
-    )
+    field, editor = move.aim(column), move.connection.schema_editor()
+    suffix = "_fk_%(to_table)s_%(to_column)s"
+    statement = editor._create_fk_sql(field.model, field, suffix)
     name, table = str(statement.parts["name"]).strip("`"), move.sql.name(column.table)
     add = str(statement).removeprefix(f"ALTER TABLE {table} ")
     return ForeignKey(name, table, column.table, add)

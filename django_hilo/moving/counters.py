@@ -48,13 +48,8 @@ def raise_counter(move: Move) -> Step:
         if highest:
             target.source.raise_floor(target.using, highest)
 
-    return Step(
-        f"Raise the counter of {target.collection!r} on {target.using!r}",
-        "",
-        "",
-        (f"{target.source.name}: at least {known}",),
-        act,
-    )
+    what = f"Raise the counter of {target.collection!r} on {target.using!r}"
+    return Step(what, "", "", (f"{target.source.name}: at least {known}",), act)
 
 
 def has_default(move: Move) -> bool:

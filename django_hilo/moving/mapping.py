@@ -45,13 +45,8 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
             (reserved,) = target.source.reserve(target.using, count, needed=count)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 
-    return Step(
-        "Give each row a number, in order, from a range reserved for them",
-        move.key.table,
-        "",
-        (_insert(move, order_by, None),),
-        act,
-    )
+    what = "Give each row a number, in order, from a range reserved for them"
+    return Step(what, move.key.table, "", (_insert(move, order_by, None),), act)
 
 
 def complete(move: Move) -> Step:
@@ -72,13 +67,8 @@ def complete(move: Move) -> Step:
                     [part for each in ids for part in _new_uuid(move, each)],
                 )
 
-    return Step(
-        "Give new UUIDs to the rows that were made since",
-        table,
-        "",
-        (f"{insert} (a new uuid4 for each of: {rows})",),
-        act,
-    )
+    what = "Give new UUIDs to the rows that were made since"
+    return Step(what, table, "", (f"{insert} (a new uuid4 for each of: {rows})",), act)
 
 
 def drop(move: Move) -> Step:

@@ -146,16 +146,10 @@ def _add_statement(keys: list[ForeignKey]) -> str:
 
 
 def _auto_increment(move: Move) -> Step:
-    table = move.sql.name(move.key.table)
+    alter = f"ALTER TABLE {move.sql.name(move.key.table)} AUTO_INCREMENT ="
 
     def act(editor: Any) -> None:
-        number = counters.next_default(move)
-        editor.execute(f"ALTER TABLE {table} AUTO_INCREMENT = {number}", None)
+        editor.execute(f"{alter} {counters.next_default(move)}", None)
 
-    return Step(
-        "Let AUTO_INCREMENT go on over all numbers",
-        move.key.table,
-        _SHORT,
-        (f"ALTER TABLE {table} AUTO_INCREMENT = <over all numbers>",),
-        act,
-    )
+    what = "Let AUTO_INCREMENT go on over all numbers"
+    return Step(what, move.key.table, _SHORT, (f"{alter} <over all numbers>",), act)

@@ -14,14 +14,11 @@ from django_hilo._allocation.target import resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
+from django_hilo.moving import undeclared_references as undeclared
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.id_format import id_format_of
 from django_hilo.moving.relations import Generic, columns_of, generic_columns
 from django_hilo.moving.steps import Move, Step
-from django_hilo.moving.undeclared_references import (
-    check_dependencies,
-    check_references,
-)
 from django_hilo.moving.values import Integers, Mapped, Values
 
 _STEPS = {
@@ -132,12 +129,8 @@ class MoveToHiLo(FieldOperation):
         if not self.allow_migrate_model(connection.alias, new):
             return []
         old = old_state.apps.get_model(app_label, self.model_name)
-        move = self._move(
-            old._meta.get_field(self.name),
-            new._meta.get_field(self.name),
-            connection,
-            forwards,
-        )
+        old_key, new_key = (each._meta.get_field(self.name) for each in (old, new))
+        move = self._move(old_key, new_key, connection, forwards)
         if forwards:
             is_resumed = connection.vendor == "mysql" and mariadb.is_text(move)
             preflight.check_way_there(move, is_resumed)
@@ -159,9 +152,9 @@ class MoveToHiLo(FieldOperation):
                 f"after."
             )
         columns = columns_of(old, new, connection.alias)
-        check_references(columns, connection)
+        undeclared.check_references(columns, connection)
         if forwards:
-            check_dependencies(self, columns, connection)
+            undeclared.check_dependencies(self, columns, connection)
         generics = generic_columns(columns, self.generic, connection)
         # A test database may be made before the one of its counters.
         is_new = (

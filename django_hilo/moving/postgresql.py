@@ -21,16 +21,12 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     sql, tables = move.sql, by_table(move.columns)
     keys = postgres_keys(move)
     mapped = isinstance(move.values, Mapped)
-    names = ", ".join(map(sql.name, tables))
+    lock = f"LOCK TABLE {', '.join(map(sql.name, tables))} IN ACCESS EXCLUSIVE MODE"
+    what = "Lock the tables, so that nobody writes what is not seen"
     found = [
         # Triggers of statements before this one would not let tables be altered.
         Step("Check what is deferred", "", "", ("SET CONSTRAINTS ALL IMMEDIATE",)),
-        Step(
-            "Lock the tables, so that nobody writes what is not seen",
-            ", ".join(tables),
-            _EXCLUSIVE,
-            (f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE",),
-        ),
+        Step(what, ", ".join(tables), _EXCLUSIVE, (lock,)),
     ]
     if mapped:
         last = mapping.fill(move, order_by) if move.forwards else mapping.complete(move)
@@ -43,20 +39,12 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     found += [_rewrite(move, table, columns) for table, columns in tables.items()]
     if not move.forwards and counters.has_default(move):
         found.append(_add_identity(move))
-    found += [
-        Step(
-            "Add the foreign key again, which checks all rows",
-            key.shown,
-            _EXCLUSIVE,
-            (key.whole,),
-        )
-        for key in keys
-    ]
+    what = "Add the foreign key again, which checks all rows"
+    found += [Step(what, key.shown, _EXCLUSIVE, (key.whole,)) for key in keys]
     found += generic_steps(move, _ROWS)
     if mapped:
-        found.append(
-            Step("Drop the function", "", "", (f"DROP FUNCTION pg_temp.{_FUNCTION}",))
-        )
+        drop = f"DROP FUNCTION pg_temp.{_FUNCTION}"
+        found.append(Step("Drop the function", "", "", (drop,)))
         if not move.forwards:
             found.append(mapping.drop(move))
     return found
@@ -128,12 +116,8 @@ def _rewrite(move: Move, table: str, columns: list[Column]) -> Step:
             + f" USING CAST({value} AS {type})"
         )
     statement = f"ALTER TABLE {move.sql.name(table)} {', '.join(changes)}"
-    return Step(
-        "Change type and values (one rewrite of the table and its indexes)",
-        table,
-        _EXCLUSIVE,
-        (statement,),
-    )
+    what = "Change type and values (one rewrite of the table and its indexes)"
+    return Step(what, table, _EXCLUSIVE, (statement,))
 
 
 def _drop_default(move: Move) -> Step:
@@ -157,20 +141,13 @@ def _drop_default(move: Move) -> Step:
 def _add_identity(move: Move) -> Step:
     sql, key = move.sql, move.key
     table, column = sql.name(key.table), sql.name(key.column)
-    suffix = key.old.db_type_suffix(move.connection)
-    add = f"ALTER TABLE {table} ALTER COLUMN {column} ADD {suffix}"
+    alter = f"ALTER TABLE {table} ALTER COLUMN {column}"
+    add = f"{alter} ADD {key.old.db_type_suffix(move.connection)}"
 
     def act(editor: Any) -> None:
         editor.execute(add, None)
-        number = counters.next_default(move)
-        editor.execute(
-            f"ALTER TABLE {table} ALTER COLUMN {column} RESTART {number}", None
-        )
+        editor.execute(f"{alter} RESTART {counters.next_default(move)}", None)
 
-    return Step(
-        "Let the identity go on over all numbers",
-        key.table,
-        _EXCLUSIVE,
-        (add, f"ALTER TABLE {table} ALTER COLUMN {column} RESTART <over all numbers>"),
-        act,
-    )
+    what = "Let the identity go on over all numbers"
+    statements = (add, f"{alter} RESTART <over all numbers>")
+    return Step(what, key.table, _EXCLUSIVE, statements, act)

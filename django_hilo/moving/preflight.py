@@ -68,8 +68,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
                 f"rows other keys first."
             )
     example = move.id_format.example(max(highest, 1))
-    longest = len(example)
-    most = move.key.new.max_length
+    longest, most = len(example), move.key.new.max_length
     if most is not None and longest > most:
         raise HiLoError(
             f"The id {example!r} has {longest} characters, "
@@ -77,9 +76,8 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
         )
     for column in move.generics:
         if column.max_length is not None and column.max_length < longest:
-            takes = (
-                f"{column.max_length} characters" if column.max_length else "no text"
-            )
+            most_there = column.max_length
+            takes = f"{most_there} characters" if most_there else "no text"
             raise HiLoError(
                 f"{column.label} refers to objects of {move.key.new.model._meta.label}"
                 f", and takes {takes}. Change it to CharField(max_length={most}), in a "

@@ -43,13 +43,8 @@ def _go_on(move: Move) -> Step:
         column = KeyColumn(move.key.table, move.key.column)
         column.claim(move.connection.alias, counters.next_default(move) - 1)
 
-    return Step(
-        "Let AUTOINCREMENT go on over all numbers",
-        move.key.table,
-        _LOCK,
-        ("UPDATE sqlite_sequence",),
-        go_on,
-    )
+    what = "Let AUTOINCREMENT go on over all numbers"
+    return Step(what, move.key.table, _LOCK, ("UPDATE sqlite_sequence",), go_on)
 
 
 def _remake(move: Move, table: str, model: Any) -> Step:
@@ -59,18 +54,13 @@ def _remake(move: Move, table: str, model: Any) -> Step:
 
     new = move.sql.name(f"new__{table.strip(chr(34))}")
     old = move.sql.name(table)
-    return Step(
-        "Copy the table with the new type",
-        table,
-        _LOCK,
-        (
-            f"CREATE TABLE {new} (...)",
-            f"INSERT INTO {new} (...) SELECT ... FROM {old}",
-            f"DROP TABLE {old}",
-            f"ALTER TABLE {new} RENAME TO {old}",
-        ),
-        act,
+    statements = (
+        f"CREATE TABLE {new} (...)",
+        f"INSERT INTO {new} (...) SELECT ... FROM {old}",
+        f"DROP TABLE {old}",
+        f"ALTER TABLE {new} RENAME TO {old}",
     )
+    return Step("Copy the table with the new type", table, _LOCK, statements, act)
 
 
 def _check(move: Move) -> Step:

@@ -72,9 +72,8 @@ class CountField(WholeNumberField):
     """How many numbers: 1 to ``HILO["MAX_NUMBERS_PER_REQUEST"]``, as it is now."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(
-            min_value=1, max_value=settings.MAX_NUMBERS_PER_REQUEST, **kwargs
-        )
+        most = settings.MAX_NUMBERS_PER_REQUEST
+        super().__init__(min_value=1, max_value=most, **kwargs)
 
 
 class NumberField(WholeNumberField):

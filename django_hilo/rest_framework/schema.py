@@ -166,15 +166,10 @@ def describe() -> None:
         "reserved_at": "2026-01-31T12:00:00Z",
     }
     _describe(views.Documents, "get", "documents", counter(many=True), shows=orders)
-    one = (views.Document, "get", "document", counter, "collection", "node_tag")
-    _describe(*one, shows=orders)
+    names = ("collection", "node_tag")
+    _describe(views.Document, "get", "document", counter, *names, shows=orders)
     _describe(
-        views.Document,
-        "patch",
-        "raise_max",
-        counter,
-        "collection",
-        "node_tag",
+        *(views.Document, "patch", "raise_max", counter, *names),
         sends={"max": 500},
         body=serializers.RaiseMaxSerializer,
         shows=orders | {"max": 500},

@@ -81,26 +81,26 @@ class TestSettings:
     )
     def test_values(self, settings, given, expected):
         settings_with(settings, **given)
-        assert ids(settings_checks.check_settings(None)) == expected
+        assert ids(settings_checks.check_settings()) == expected
 
     def test_it_must_be_a_dict(self, settings):
         settings.HILO = ["NODE_TAG"]
-        assert ids(settings_checks.check_settings(None)) == ["E001"]
+        assert ids(settings_checks.check_settings()) == ["E001"]
 
     def test_without_settings(self, settings):
         del settings.HILO
-        assert settings_checks.check_settings(None) == []
+        assert settings_checks.check_settings() == []
 
     def test_the_message_names_value_and_remedy(self, settings):
         settings_with(settings, CAPACTIY=5, SEPARATOR="-")
-        unknown, wrong = settings_checks.check_settings(None)
+        unknown, wrong = settings_checks.check_settings()
         assert unknown.msg == "HILO has no key 'CAPACTIY'."
         assert "CAPACITY" in str(unknown.hint)
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
 
     def test_a_token_in_place_of_its_digest_is_not_shown(self, settings):
         settings_with(settings, RAVENDB_TOKENS=["swordfish"])
-        (message,) = settings_checks.check_settings(None)
+        (message,) = settings_checks.check_settings()
         assert "swordfish" not in f"{message.msg} {message.hint}"
 
     def test_every_key_is_checked(self):
@@ -114,8 +114,7 @@ class TestSettings:
             name
             for module in pkgutil.iter_modules(hilo_checks.__path__)
             for name, found in vars(import_module(f"{CHECKS}.{module.name}")).items()
-            if name.startswith("check_")
-            and "app_configs" in signature(found).parameters
+            if name.startswith("check_") and "kwargs" in signature(found).parameters
         }
         assert sorted(names) == sorted(written)
 
@@ -126,49 +125,49 @@ class TestSettings:
 
 class TestHomes:
     def test_a_tag_for_each_database(self):
-        assert database_checks.check_homes(None) == []
+        assert database_checks.check_homes() == []
 
     def test_one_tag_for_two_databases(self, settings):
         settings.HILO = {"NODE_TAG": "A"}
-        (warning,) = database_checks.check_homes(None)
+        (warning,) = database_checks.check_homes()
         assert ids([warning]) == ["W007"]
         assert "default, other" in warning.msg
 
     def test_counters_away_from_their_rows(self, settings):
         settings_with(settings, DATABASE="default")
         expected = ["E006"] if CHOSEN == "sqlite" else []
-        assert ids(database_checks.check_homes(None)) == expected
+        assert ids(database_checks.check_homes()) == expected
 
     def test_a_router_that_names_a_home(self, settings):
         settings.DATABASE_ROUTERS = ["tests.support.routers.CountersOnOther"]
         expected = ["E006"] if CHOSEN == "sqlite" else []
-        assert ids(database_checks.check_homes(None)) == expected
+        assert ids(database_checks.check_homes()) == expected
 
     def test_a_database_that_is_not_tested(self, monkeypatch):
         monkeypatch.setattr(type(connections["default"]), "vendor", "oracle")
-        found = database_checks.check_homes(None)
+        found = database_checks.check_homes()
         assert "W034" in ids(found)
         assert "'default'" in next(m.msg for m in found if m.id.endswith("W034"))
 
     @pytest.mark.django_db(databases=["default", "other"])
     def test_hidden_tags_need_different_prefixes(self, settings):
         aliases = ["default", "other"]
-        assert database_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(aliases) == []
         settings_with(settings, SHOW_NODE_TAG=False)
-        assert database_checks.check_hidden_tags(None) == []
-        assert ids(database_checks.check_hidden_tags(None, aliases)) == ["E009"]
+        assert database_checks.check_hidden_tags() == []
+        assert ids(database_checks.check_hidden_tags(aliases)) == ["E009"]
         settings_with(settings, SHOW_NODE_TAG=False, DATABASE="default")
-        assert database_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(aliases) == []
         settings_with(settings, SHOW_NODE_TAG=False)
         ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
-        assert database_checks.check_hidden_tags(None, aliases) == []
+        assert database_checks.check_hidden_tags(aliases) == []
 
 
 def own_ids(model: type[models.Model]) -> list[str]:
     messages = field_checks.check_model(model)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apps, "get_models", lambda **options: [model])
-        messages += model_checks.check_managers(None)
+        messages += model_checks.check_managers()
     return ids(messages)
 
 
@@ -296,7 +295,7 @@ class TestFields:
 
 class TestCollections:
     def test_models_of_the_project(self):
-        assert model_checks.check_collections(None) == []
+        assert model_checks.check_collections() == []
 
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
@@ -320,7 +319,7 @@ class TestCollections:
                     app_label = "records"
 
         monkeypatch.setattr(apps, "get_models", lambda **options: [Thing, thing])
-        assert ids(model_checks.check_collections(None)) == expected
+        assert ids(model_checks.check_collections()) == expected
 
     def test_one_collection_on_purpose(self, monkeypatch):
         with isolate_apps("tests.apps.records"):
@@ -338,4 +337,4 @@ class TestCollections:
                     app_label = "records"
 
         monkeypatch.setattr(apps, "get_models", lambda **options: [A, B])
-        assert model_checks.check_collections(None) == []
+        assert model_checks.check_collections() == []

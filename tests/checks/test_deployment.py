@@ -40,7 +40,7 @@ on_a_server = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one inte
 
 
 def found(id: str, using: str = "default") -> list[checks.CheckMessage]:
-    messages = check_servers(None, [using])
+    messages = check_servers([using])
     return [message for message in messages if message.id == f"django_hilo.{id}"]
 
 
@@ -180,7 +180,7 @@ class TestACounterUnderItsTable:
         monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
         Letter.objects.bulk_create([Letter() for _ in range(5)])
         GaplessCounter.objects.update(last=0)
-        (message,) = check_servers(None, ["default"])
+        (message,) = check_servers(["default"])
         assert message.id == "django_hilo.W031"
 
     def test_where_the_database_fails(self, monkeypatch):
@@ -318,4 +318,4 @@ class TestTheEndOfTheNumbers:
 def test_nothing_is_found_in_a_project_that_is_well():
     Order.objects.create()
     next_gapless_numbers("letters", 3)
-    assert not [m for m in check_servers(None, ["default"]) if m.id[-3:] >= "031"]
+    assert not [m for m in check_servers(["default"]) if m.id[-3:] >= "031"]

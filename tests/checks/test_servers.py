@@ -24,7 +24,7 @@ on_mariadb = pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB's settings"
 
 
 def found() -> dict[str, checks.CheckMessage]:
-    return {message.id: message for message in check_servers(None, ["default"])}
+    return {message.id: message for message in check_servers(["default"])}
 
 
 class TestTheDeployCheck:
@@ -35,7 +35,7 @@ class TestTheDeployCheck:
     def test_asks_nothing_in_tests_that_name_no_database(self):
         HiLoDocument.objects.create(collection="a", node_tag="A", max=MAX_NUMBER)
         assert found()
-        assert check_servers(None) == []
+        assert check_servers() == []
 
     def test_leaves_wrong_settings_to_their_own_check(self, settings):
         settings.HILO = {"NODE_TAG": 5}

@@ -79,7 +79,7 @@ def test_it_is_no_user_of_the_counter(monkeypatch, settings):
     assert not list(counter_fields())
     assert not list(gapless_fields())
     assert len(settings.DATABASES) > 1
-    assert not check_managers(None)
+    assert not check_managers()
 
 
 def test_fields_of_abstract_models_are_no_copies():

@@ -294,10 +294,10 @@ class TestRequests:
 
 class TestCheck:
     def test_views_whose_routes_match_ids(self, monkeypatch):
-        assert check_viewsets(None) == []
+        assert check_viewsets() == []
         monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
         monkeypatch.setattr(OrderViewSet, "lookup_value_converter", "hilo", False)
-        assert check_viewsets(None) == []
+        assert check_viewsets() == []
 
     def test_views_whose_routes_match_no_id(self, monkeypatch):
         monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
@@ -316,12 +316,12 @@ class TestCheck:
     def test_views_of_other_keys(self, monkeypatch, name, value):
         monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
         monkeypatch.setattr(OrderViewSet, name, value)
-        assert check_viewsets(None) == []
+        assert check_viewsets() == []
 
     def test_ids_that_every_route_matches(self, monkeypatch, settings):
         monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
         settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
-        assert check_viewsets(None) == []
+        assert check_viewsets() == []
 
 
 def test_the_schema(capsys, monkeypatch):

@@ -61,24 +61,24 @@ class TestSettings:
     )
     def test_what_is_no_dict_of_sources(self, settings, sources):
         with_sources(settings, sources)
-        id, text = only(check_settings(None))
+        id, text = only(check_settings())
         assert id == "E022"
         assert repr(sources) in text
         assert "a dict of collections, each with a source" in text
-        assert check_sources(None, databases=["default", "other"]) == []
-        check_other_writers(None, databases=["default", "other"])
+        assert check_sources(databases=["default", "other"]) == []
+        check_other_writers(databases=["default", "other"])
         assert only(run("default")) == (id, text), "told once, and nothing fails"
 
     def test_a_name_that_is_no_collection(self, settings):
         with_sources(settings, {"or/ders": HILO})
-        id, text = only(check_settings(None))
+        id, text = only(check_settings())
         assert id == "E022"
         assert "'or/ders'" in text
 
     def test_what_is_right(self, settings, make):
         make(foreign.DBAL)
         with_sources(settings, {"orders": DBAL, "numbers_item": DBAL})
-        assert check_settings(None) == []
+        assert check_settings() == []
         assert run("default") == []
 
 
@@ -176,7 +176,7 @@ class TestFields:
         monkeypatch.setattr(
             "django_hilo._operations.table_scan.counter_fields", lambda: fields_of(Bolt)
         )
-        id, text = only(check_sources(None, databases=["default"]))
+        id, text = only(check_sources(databases=["default"]))
         assert id == "W024"
         assert "hibernate_unique_key" in text
 
@@ -213,7 +213,7 @@ class TestFields:
         monkeypatch.setattr(
             "django_hilo.checks.models.counter_fields", lambda: fields_of(Bolt, Nut)
         )
-        found = check_integers(None)
+        found = check_integers()
         assert [only([each])[0] for each in found] == expected
         for message in found:
             assert "numbers.Bolt, numbers.Nut share the collection 'shared'" in (
@@ -243,7 +243,7 @@ class TestOneCounter:
             "INSERT INTO hibernate_unique_key VALUES (0, 0)",
         )
         with_sources(settings, {"orders": HILO, "tickets": other})
-        found = check_sources(None, databases=["default"])
+        found = check_sources(databases=["default"])
         assert [str(m.id).removeprefix("django_hilo.") for m in found] == expected
         for message in found:
             assert "HiLo(block=10, shift=0, first=0)" in message.msg
@@ -252,7 +252,7 @@ class TestOneCounter:
 
 class TestOtherWriters:
     def test_auto_increment_is_warned_of_on_mariadb_alone(self, settings):
-        found = check_other_writers(None, databases=["default"])
+        found = check_other_writers(databases=["default"])
         if CHOSEN != "mariadb":
             assert found == []
             return
@@ -264,25 +264,25 @@ class TestOtherWriters:
         assert [m.id for m in checks.run_checks(databases=["default"])].count(
             "django_hilo.W025"
         ) == 1
-        assert check_other_writers(None) == []
+        assert check_other_writers() == []
 
     @pytest.mark.skipif(CHOSEN != "mariadb", reason="it is MariaDB's")
     def test_not_where_a_source_gives_the_keys(self, settings):
         with_sources(settings, {"NUMBERS_ITEM": HILO})
-        [message] = check_other_writers(None, databases=["default"])
+        [message] = check_other_writers(databases=["default"])
         assert "numbers.Item," not in message.msg
         assert "numbers.Tag" in message.msg
 
 
 def test_names_that_differ_in_case_only(settings):
     with_sources(settings, {"Orders": HILO, "orders": hibernate.HiLo(5)})
-    (message,) = check_settings(None)
+    (message,) = check_settings()
     assert message.id == "django_hilo.E022"
 
 
 def test_an_error_that_a_migration_mends_says_how(settings, make):
     make("CREATE TABLE hibernate_unique_key (other bigint)")
     with_sources(settings, {"orders": HILO})
-    (message,) = check_sources(None, databases=["default"])
+    (message,) = check_sources(databases=["default"])
     assert message.id == "django_hilo.E023"
     assert "migrate --skip-checks" in message.hint

@@ -36,14 +36,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         connection = connections[options["database"]]
+        app_label, name = options["app_label"], options["migration_name"]
         backwards = options["backwards"]
         try:
-            for found in moves_in(
-                options["app_label"],
-                options["migration_name"],
-                connection,
-                is_applied=backwards,
-            ):
+            for found in moves_in(app_label, name, connection, is_applied=backwards):
                 self.show_move(found, connection, backwards)
         except HiLoError as error:
             raise CommandError(str(error)) from error

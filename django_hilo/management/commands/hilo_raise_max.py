@@ -51,7 +51,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        using = options["database"]
+        self.verbosity, using = options["verbosity"], options["database"]
         wanted = {collection.lower() for collection in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
         tasks += [
@@ -133,7 +133,3 @@ class Command(BaseCommand):
     def say(self, text: str) -> None:
         if self.verbosity >= 1:
             self.stdout.write(text)
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        self.verbosity = options["verbosity"]
-        return super().execute(*args, **options)

@@ -72,14 +72,14 @@ def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
 
     ``limit`` is the highest number that the place of ``stored`` takes.
     """
-    if _is_near(stored, limit):
+    if stored > limit // 10 * 9:
         return Fault(
             f"{name} is {stored}; its type ends at {limit}.",
             "Widen it to bigint, and the partner's type with it, before it is used up.",
             is_certain=stored + rule.increment > limit,
         )
     highest = rule.highest(stored)
-    if _is_near(highest, rule.max_number):
+    if highest > rule.max_number // 10 * 9:
         return Fault(
             f"{name} has given ids up to {highest}; max_number is {rule.max_number}.",
             "Widen the partner's type and the columns of its ids, then raise "
@@ -87,7 +87,3 @@ def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
             is_certain=highest >= rule.max_number,
         )
     return None
-
-
-def _is_near(number: int, limit: int) -> bool:
-    return number > limit // 10 * 9

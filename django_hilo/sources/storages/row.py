@@ -192,20 +192,17 @@ class Row(Storage):
                 raise DataError(f"it is {MAX_NUMBER} at most")
             changed = self._update(connection, f"SET {column} = %s{also}", [new], old)
             if changed == 1 and connection.vendor != "postgresql":
-                self._check_kept(connection, new)
+                # Where it is not strict, MariaDB cuts a number that is too high. A
+                # higher one than ours is another's, on an engine without locks.
+                [(kept, *_)] = self._select(connection, _lock_of(connection))
+                if kept < new:
+                    raise DataError(f"the column made {kept} of it")
         except DataError as error:
             raise CounterExhausted(
                 f"{self.name} would become {new}: {str(error).strip()}. Widen it to "
                 f"bigint, and the partner's type with it."
             ) from error
         return changed == 1
-
-    def _check_kept(self, connection: BaseDatabaseWrapper, new: int) -> None:
-        # Where it is not strict, MariaDB cuts a number that is too high. A higher one
-        # than ours is another's, on an engine without locks.
-        [(kept, *_)] = self._select(connection, _lock_of(connection))
-        if kept < new:
-            raise DataError(f"the column made {kept} of it")
 
     def _update(
         self,
