@@ -251,8 +251,8 @@ class HiLoDocumentAdmin(NumberAdmin):
             )
         elif field:
             field.label = gettext("Start after (Max)")
-            text = gettext("The first id is one higher; enter 0 to start at 1.")
-            field.help_text = text
+            first = gettext("The first id is one higher; enter 0 to start at 1.")
+            field.help_text = first
         return form
 
     def set_number(

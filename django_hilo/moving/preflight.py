@@ -76,8 +76,8 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
         )
     for column in move.generics:
         if column.max_length is not None and column.max_length < longest:
-            most_there = column.max_length
-            takes = f"{most_there} characters" if most_there else "no text"
+            room = column.max_length
+            takes = f"{room} characters" if room else "no text"
             raise HiLoError(
                 f"{column.label} refers to objects of {move.key.new.model._meta.label}"
                 f", and takes {takes}. Change it to CharField(max_length={most}), in a "
