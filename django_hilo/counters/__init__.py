@@ -43,3 +43,7 @@ if not TYPE_CHECKING:  # else every name would be one of the package's
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = "gapless" if "gapless" in name else "reservation"
         return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
