@@ -148,8 +148,9 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
             try:
                 with sparing(using):
                     number, text = _highest(field, using, {"", node_tag})
-            except Error as problem:
-                error = str(problem)
+            except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined]
+                # With psycopg 2, closing the cursor fails next and hides the cause.
+                error = str(problem.__context__ or problem)
             found.append(Highest(field.model, using, number, text, error))
     return found
 
