@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures import wait
 from contextlib import suppress
 from typing import Any
 
@@ -205,18 +205,15 @@ def _wait(target: Target, refill: Refill) -> None:
             f"ids elsewhere."
         )
     longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    try:
-        refill.result(timeout=longest)
-    except FutureTimeout:
+    if not wait([refill], longest).done:
         raise ReservationTimeout(
             f"Another thread has been reserving a range of {target.name!r} on "
             f"{target.using!r} for {longest:g} s; look at what its database waits for."
-        ) from None
-    except HiLoError as error:
-        # Re-raise here, so that waiting threads do not each wait for the same lock.
+        )
+    error = refill.exception()
+    if isinstance(error, HiLoError):
+        # Raise it here too, so that waiting threads do not each wait for the same lock.
         raise type(error)(str(error)) from error
-    except BaseException:  # noqa: BLE001, S110 - the other thread's own; try here
-        pass
 
 
 def _may_prefetch(target: Target) -> bool:

@@ -154,8 +154,15 @@ class TakingTransaction:
         self._rolled_back = not self._connection.autocommit
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy, or another process, knows nothing about it: it gets None.
-        return type(None), ()
+        # A copy, or another process, cannot learn what becomes of it later.
+        return (_RolledBack if self.was_rolled_back() else type(None)), ()
+
+
+class _RolledBack:
+    """A transaction that was rolled back before an instance was copied."""
+
+    def was_rolled_back(self) -> bool:
+        return True
 
 
 @contextmanager

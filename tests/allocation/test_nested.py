@@ -5,14 +5,19 @@ The finalizer of any object, or a signal handler, may ask at any line.
 
 from __future__ import annotations
 
+import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections
 from django.db.backends.signals import connection_created
 
+from django_hilo._allocation import pool
 from django_hilo._allocation.block import TextStyle
 from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.pool import Refill
+from django_hilo._allocation.target import resolve
 from django_hilo.counters import reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.generator import next_id, next_number, return_ranges
@@ -123,3 +128,28 @@ def test_other_threads_wait(monkeypatch):
     for thread in threads:
         thread.join()
     assert sorted(numbers) == [2, 3]
+
+
+def test_an_interrupt_of_a_thread_that_waits_is_its_own():
+    """As of a time limit: the error must not be taken for that of the other thread."""
+
+    class TimeLimit(Exception):
+        pass
+
+    def interrupt(*signal):
+        raise TimeLimit
+
+    next_number(Order)
+    return_ranges()
+    counter = pool.current().counter(resolve(Order).key)
+    with ThreadPoolExecutor(1) as executor:
+        refill = executor.submit(Refill).result()
+    assert counter.begin_refill(refill) is None
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(TimeLimit):
+            next_number(Order)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        counter.end_refill(refill)

@@ -528,6 +528,24 @@ class TestALockThatIsInterrupted:
         assert isinstance(busy, ReservationTimeout)
         assert self._use(own) == "default:hilo"
 
+    @transactional
+    @servers_only
+    def test_a_transaction_that_it_left_open_is_not_used_again(self, monkeypatch):
+        leave = transaction.Atomic.__exit__
+
+        def interrupted(self, *error):
+            if str(self.using).endswith(":hilo"):
+                monkeypatch.undo()
+                raise KeyboardInterrupt
+            return leave(self, *error)
+
+        monkeypatch.setattr(transaction.Atomic, "__exit__", interrupted)
+        with pytest.raises(KeyboardInterrupt), transaction.atomic():
+            reserve("orders", 32)
+        for _ in range(2):
+            with transaction.atomic():
+                assert reserve("orders", 32).range.low > 0
+
     @staticmethod
     def _use(own):
         try:

@@ -212,6 +212,20 @@ class TestAfterARollback:
         Registered.objects.bulk_create(lost[1:])
         assert [each.number for each in lost] == ["registrations/2", "registrations/3"]
 
+    @pytest.mark.parametrize(
+        "copied", [copy.deepcopy, lambda letter: pickle.loads(pickle.dumps(letter))]
+    )
+    def test_copies_of_what_was_rolled_back_get_another_number(self, copied):
+        letter = Letter(name="a")
+        with pytest.raises(Undo), transaction.atomic():
+            letter.save()
+            raise Undo
+        again = copied(letter)
+        Letter.objects.create(name="b")
+        again.save()
+        assert again.pk == "letters/2"
+        assert Letter.objects.get(pk="letters/1").name == "b"
+
     def test_copies_and_pickles_work_inside_the_transaction(self):
         with transaction.atomic():
             letter = Letter.objects.create(name="a")
