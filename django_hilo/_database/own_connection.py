@@ -50,13 +50,12 @@ class OwnConnection:
         """Close the connection if ``CONN_MAX_AGE`` is over, or at once."""
         if self._wrapper is None:
             return
-        if at_once:
-            # An interrupt may have left Django's wrapper inside a transaction for good.
-            wrapper, self._wrapper = self._wrapper, None
-            wrapper.close()
-        elif in_tests():
-            # A test runner cannot drop a database that has an open connection.
+        # A test runner cannot drop a database that has an open connection.
+        if at_once or in_tests():
             self._wrapper.close()
+            if self._wrapper.in_atomic_block:
+                # An interrupt left Django's wrapper inside a transaction for good.
+                self._wrapper = None
         else:
             self._wrapper.close_if_unusable_or_obsolete()
 
