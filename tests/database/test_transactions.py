@@ -530,7 +530,10 @@ class TestALockThatIsInterrupted:
 
     @transactional
     @servers_only
-    def test_a_transaction_that_it_left_open_is_not_used_again(self, monkeypatch):
+    def test_a_transaction_that_it_left_open_is_not_used_again(
+        self, monkeypatch, settings
+    ):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.5}
         leave = transaction.Atomic.__exit__
 
         def interrupted(self, *error):
