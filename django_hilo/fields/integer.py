@@ -17,6 +17,7 @@ from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.collection_names import collection_of_keys
 from django_hilo.fields.instance_state import Instances
 from django_hilo.sources.base import Source
+from django_hilo.sources.column import source_of
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -79,9 +80,6 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         return self._misses_tables or bool(self.model.__module__ == _RECORDER)
 
     def counter_of(self, using: str) -> tuple[str, Source]:
-        # Imported late, as most projects have no such field.
-        from django_hilo.sources.column import source_of
-
         column = KeyColumn(self.model._meta.db_table, str(self.column))
         home = home_of(using)
         return source_of(self.collection_name, column, self.is_historical, using, home)
