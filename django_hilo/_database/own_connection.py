@@ -128,7 +128,8 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     own = callers.copy()
     options = own.settings_dict["OPTIONS"]
     options.pop("pool", None)  # the caller may have the pool's last connection
-    longest = ceil(settings.LOCK_TIMEOUT + settings.RETRY_FOR)
+    # MariaDB waits for a lock in whole seconds, rounded up.
+    longest = ceil(settings.LOCK_TIMEOUT) + ceil(settings.RETRY_FOR)
     dialect_of(own).set_own_options(options, longest)
     own.settings_dict["AUTOCOMMIT"] = True
     own.inc_thread_sharing()
