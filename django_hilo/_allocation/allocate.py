@@ -169,13 +169,13 @@ def _reserve(
     """Reserve ranges of a target's counter, over all numbers that are known."""
     source, minimum = target.source, counter.seen
     if bound or counter.source is None:
-        minimum = max(minimum, source.above_rows(target.using))
+        minimum = max(minimum, source.minimum_of_rows(target.using))
     stored = counter.stored
     reserved = source.reserve(
         target.using,
         size,
-        needed=at_least,
-        above=minimum,
+        at_least=at_least,
+        minimum=minimum,
         collection=target.collection,
         bound=bound,
     )

@@ -98,15 +98,15 @@ def lend(
     size: int,
     using: str | None = None,
     *,
-    needed: int | None = None,
-    above: int = 0,
+    at_least: int | None = None,
+    minimum: int = 0,
     issuer: str = "",
 ) -> Reservation:
     """Reserve ``size`` numbers for another program, as `reserve` does.
 
-    They start over ``above``, the rows, and all that this process has seen. Near 2^63-1
-    there may be fewer, but not than ``needed`` (``None``: all). Raises `RangeNotLent`
-    where the counter is no HiLoDocument.
+    They start over ``minimum``, the rows, and all that this process has seen. Near
+    2^63-1 there may be fewer, but not than ``at_least`` (``None``: all). Raises
+    `RangeNotLent` where the counter is no HiLoDocument.
     """
     resolved = resolve(target, using)
     source = resolved.source
@@ -127,8 +127,8 @@ def lend(
     [lent] = source.reserve(
         resolved.using,
         size,
-        needed=size if needed is None else needed,
-        above=max(above, seen, source.above_rows(resolved.using)),
+        at_least=size if at_least is None else at_least,
+        minimum=max(minimum, seen, source.minimum_of_rows(resolved.using)),
         issuer=issuer,
     )
     reservation.announce(lent, resolved.using)

@@ -46,8 +46,8 @@ def reserve(
     size: int = 1,
     *,
     node_tag: str | None = None,
-    needed: int = 1,
-    above: int = 0,
+    at_least: int = 1,
+    minimum: int = 0,
     issuer: str = "",
     column: KeyColumn | None = None,
     using: str = DEFAULT_DB_ALIAS,
@@ -55,9 +55,9 @@ def reserve(
     """Reserve the next ``size`` numbers of a collection on the database ``using``.
 
     - ``node_tag``: the node tag of the counter's row; None: that of the database.
-    - ``needed``: the least numbers to accept near 2^63-1, where ``size`` may not fit.
-    - ``above``: the highest number that the caller knows. The range starts over it,
-      even if Max fell back (RavenDB's ``lastMax``).
+    - ``at_least``: how many numbers to accept near 2^63-1, where ``size`` may not fit.
+    - ``minimum``: the highest number that the caller knows. The range starts over it,
+      never at it, even if Max fell back (RavenDB's ``lastMax``).
     - ``issuer``: the start of the ticket, for `return_range`.
     - ``column``: an integer key in the same database. The range starts over its
       highest key, and the column's own default continues after the range (SQLite).
@@ -73,8 +73,8 @@ def reserve(
         collection,
         size,
         node_tag=tag,
-        needed=needed,
-        above=above,
+        at_least=at_least,
+        minimum=minimum,
         issuer=issuer,
         column=column,
         using=using,
@@ -88,8 +88,8 @@ def reserve_range(
     size: int,
     *,
     node_tag: str,
-    needed: int,
-    above: int,
+    at_least: int,
+    minimum: int,
     issuer: str = "",
     column: KeyColumn | None = None,
     using: str,
@@ -99,25 +99,25 @@ def reserve_range(
 
     ``bound`` is the result of `in_callers_transaction`, if it is known.
     """
-    if size < max(needed, 1):
-        raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
+    if size < max(at_least, 1):
+        raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
     collection, met = collection.lower(), 0
 
     def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
         nonlocal met
         check_server_prefix(prefix)
         met = max(document.max, document.floor)
-        last = max(met, above, column.highest(using) if column else 0)
+        last = max(met, minimum, column.highest(using) if column else 0)
         high = min(last + size, MAX_NUMBER)
-        if high - last < needed:
+        if high - last < at_least:
             known = {"counter": document.id, "database": using, "last": last}
             raise CounterExhausted(
                 _(
                     "The counter %(counter)r on %(database)r is at %(last)s: "
-                    "%(needed)s more would pass 2^63-1. Give the field another "
+                    "%(at_least)s more would pass 2^63-1. Give the field another "
                     "collection, or lower Max if it was raised by mistake."
                 )
-                % {**known, "needed": needed}
+                % {**known, "at_least": at_least}
             )
         if column is not None:
             column.claim(using, high)

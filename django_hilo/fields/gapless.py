@@ -174,8 +174,8 @@ def assigning(
     An error in the block takes the ids back. The numbers are higher than the explicit
     ones ``beside`` them.
     """
-    instances, above = distinct(instances), max(beside, default=0)
-    if not instances and not above:
+    instances, minimum = distinct(instances), max(beside, default=0)
+    if not instances and not minimum:
         yield
         return
     before = []
@@ -196,8 +196,8 @@ def assigning(
         with transaction.atomic(using=using):
             if by_itself:
                 taking = TakingTransaction(connection)  # its hook is the first to run
-            if above:
-                gapless.seed_gapless_number(field.collection_name, above, using)
+            if minimum:
+                gapless.seed_gapless_number(field.collection_name, minimum, using)
             if instances:
                 _assign(field, instances, using, taking)
             yield

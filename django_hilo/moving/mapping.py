@@ -42,7 +42,7 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
             count = cursor.fetchone()[0]
         if count:
             target = move.id_format.target
-            (reserved,) = target.source.reserve(target.using, count, needed=count)
+            (reserved,) = target.source.reserve(target.using, count, at_least=count)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 
     what = "Give each row a number, in order, from a range reserved for them"

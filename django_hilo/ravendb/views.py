@@ -47,9 +47,9 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     wanted = NextRange.read(request.GET)
     target = remote.target_of(wanted.tag, alias_of(database))
     size = capacity_of(wanted, timezone.now(), *target.capacities)
-    above, caller = _bounded(wanted.last_max, target), request.META[CALLER]
+    minimum, caller = _bounded(wanted.last_max, target), request.META[CALLER]
     make_counter(target, caller)
-    lent = remote.lend(target, size, needed=1, above=above, issuer=caller)
+    lent = remote.lend(target, size, at_least=1, minimum=minimum, issuer=caller)
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {

@@ -55,16 +55,17 @@ class Source(ABC):
         using: str,
         size: int,
         *,
-        needed: int = 1,
-        above: int = 0,
+        at_least: int = 1,
+        minimum: int = 0,
         collection: str = "",
         bound: bool | None = None,
     ) -> list[Reservation]:
-        """Reserve ``size`` numbers or more, all over ``above``, and commit.
+        """Reserve ``size`` numbers or more, all over ``minimum``, and commit.
 
-        Returns one range or several, in rising order. Near the end of the numbers they
-        may be fewer than ``size``, but not fewer than ``needed``. A counter that others
-        own gives them the name ``collection``, for receivers of `range_reserved`.
+        Returns one range or several, in rising order. ``minimum`` itself is never in
+        them. Near the end of the numbers they may be fewer than ``size``, but not fewer
+        than ``at_least``. A counter that others own gives them the name ``collection``,
+        for receivers of `range_reserved`.
         ``bound`` is the result of `in_callers_transaction`, if it is known. Raises the
         errors of `django_hilo.counters.reservation.reserve`.
         """
@@ -80,8 +81,8 @@ class Source(ABC):
         """
         return 0
 
-    def above_rows(self, using: str) -> int:
-        """Return the `row_floor` that a reservation needs.
+    def minimum_of_rows(self, using: str) -> int:
+        """Return the `row_floor` that a reservation needs as its ``minimum``.
 
         0 if the reservation reads the rows itself, under its lock: an earlier value may
         be out of date.

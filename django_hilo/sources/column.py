@@ -50,11 +50,11 @@ class ColumnCounter(OwnCounter):
     def row_floor(self, using: str) -> int:
         return self.column.highest(self.rows_on)
 
-    def above_rows(self, using: str) -> int:
+    def minimum_of_rows(self, using: str) -> int:
         return self.row_floor(using) if self.shared_column is None else 0
 
     def raise_default(self, using: str) -> None:
-        """Raise the default of the column above all reserved ranges."""
+        """Raise the default of the column over all reserved ranges."""
         column, number = self.shared_column, self.read_max(using)
         if column is not None and number:
             column.claim(using, number)
@@ -91,12 +91,12 @@ class ColumnSequence(Source):
         using: str,
         size: int,
         *,
-        needed: int = 1,
-        above: int = 0,
+        at_least: int = 1,
+        minimum: int = 0,
         collection: str = "",
         bound: bool | None = None,
     ) -> list[Reservation]:
-        draw = partial(self._draw, size=size, needed=needed, above=above)
+        draw = partial(self._draw, size=size, at_least=at_least, minimum=minimum)
         return [
             Reservation(self.key[0], "", ids, server_prefix="", ticket="")
             for ids in self._run(draw, using, bound)
@@ -124,12 +124,12 @@ class ColumnSequence(Source):
             return 0
         return highest
 
-    def _draw(self, db: str, *, size: int, needed: int, above: int) -> list[Range]:
+    def _draw(self, db: str, *, size: int, at_least: int, minimum: int) -> list[Range]:
         sequence, rule = self._sequence(connections[db])
         if rule.increment > 1:
             # A range a number, so that a large one would cost more than it spares.
-            size = max(needed, min(size, _SINGLES))
-        return sequence.draw(db, rule, size, needed, above)
+            size = max(at_least, min(size, _SINGLES))
+        return sequence.draw(db, rule, size, at_least, minimum)
 
     def read_max(self, using: str) -> int:
         return self._run(self._read, using)

@@ -56,15 +56,19 @@ class ForeignCounter(Value, Source):
         using: str,
         size: int,
         *,
-        needed: int = 1,
-        above: int = 0,
+        at_least: int = 1,
+        minimum: int = 0,
         collection: str = "",
         bound: bool | None = None,
     ) -> list[Reservation]:
-        if size < max(needed, 1):
-            raise ValueError(f"size must be at least {max(needed, 1)}, not {size!r}.")
+        if size < max(at_least, 1):
+            raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
         draw = partial(
-            self.storage.draw, rule=self.rule, size=size, needed=needed, above=above
+            self.storage.draw,
+            rule=self.rule,
+            size=size,
+            at_least=at_least,
+            minimum=minimum,
         )
         return [
             Reservation(collection or self.name, "", ids, server_prefix="", ticket="")

@@ -73,11 +73,11 @@ class Rule(Value, ABC):
         high = low + self.block - 1
         return Range(max(low, 1), high) if high >= 1 else None
 
-    def take(self, stored: int, size: int, needed: int = 1) -> tuple[Range, int]:
+    def take(self, stored: int, size: int, at_least: int = 1) -> tuple[Range, int]:
         """Return ids of whole blocks, ``size`` or more, and the number to store then.
 
         Blocks without ids are passed over. Near ``max_number`` there may be fewer ids
-        than ``size``, but not than ``needed``, else `CounterExhausted`.
+        than ``size``, but not than ``at_least``, else `CounterExhausted`.
         """
         first = self.ids_of(stored)
         while first is None:
@@ -85,14 +85,14 @@ class Rule(Value, ABC):
             first = self.ids_of(stored)
         more = -(-max(size - first.size, 0) // self.block)
         ids = Range(first.low, first.high + more * self.block)
-        return self.clip(ids, needed), stored + (1 + more) * self.increment
+        return self.clip(ids, at_least), stored + (1 + more) * self.increment
 
-    def clip(self, ids: Range, needed: int = 1) -> Range:
+    def clip(self, ids: Range, at_least: int = 1) -> Range:
         """Return the ids up to ``max_number``, or raise `CounterExhausted`."""
         high = min(ids.high, self.max_number)
-        if high - ids.low + 1 < needed:
+        if high - ids.low + 1 < at_least:
             raise CounterExhausted(
-                f"The next ids are {ids.low} to {ids.high}, and {needed} of them are "
+                f"The next ids are {ids.low} to {ids.high}, and {at_least} of them are "
                 f"needed up to {self.max_number} (max_number). Widen the partner's "
                 f"type and column, then raise max_number."
             )

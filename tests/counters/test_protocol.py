@@ -518,8 +518,8 @@ def without_bound(
     return last
 
 
-def without_above(*arguments: Any, above: int, **keywords: Any) -> Any:
-    return RESERVE(*arguments, above=0, **keywords)
+def without_minimum(*arguments: Any, minimum: int, **keywords: Any) -> Any:
+    return RESERVE(*arguments, minimum=0, **keywords)
 
 
 RESERVE = reservation.reserve_range
@@ -543,7 +543,7 @@ FAULTS = {
     "the highest seen is not told": (
         reservation,
         "reserve_range",
-        without_above,
+        without_minimum,
         [("use", 0, 1), ("restore_alone", 0), ("use", 0, 5)],
     ),
     "a child keeps the ranges": (

@@ -67,7 +67,7 @@ class TestReserve:
         }
 
     def test_it_starts_over_what_the_caller_knows(self):
-        assert reserve("orders", 10, above=100).range == Range(101, 110)
+        assert reserve("orders", 10, minimum=100).range == Range(101, 110)
 
     def test_the_prefix_is_read_in_the_same_request_as_the_counter(self):
         ServerPrefix.objects.create(node_tag="A", prefix="North/")

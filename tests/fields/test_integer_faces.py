@@ -106,15 +106,15 @@ class TestREST:
         assert "next-id" in answer.content.decode()
 
     @elsewhere
-    @pytest.mark.parametrize("above", [0, 5])
-    def test_lent_ranges_start_over_the_rows(self, client, new_process, above):
+    @pytest.mark.parametrize("explicit", [0, 5])
+    def test_lent_ranges_start_over_the_rows(self, client, new_process, explicit):
         high = Item.objects.create().pk + 500
         with connection.cursor() as cursor:
             sql = "INSERT INTO numbers_item (id, name) VALUES (%s, '')"
             cursor.execute(sql, [high])
         new_process()
-        if above:
-            Item.objects.create(pk=above)
+        if explicit:
+            Item.objects.create(pk=explicit)
         answer = post(client, RANGES, {"size": 10})
         assert answer.status_code == 201
         lent = answer.json()

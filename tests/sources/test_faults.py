@@ -179,7 +179,7 @@ class TestEnds:
     @needs_server
     def test_what_still_fits_is_given(self, unique_key):
         unique_key(INT4 - 2)
-        assert drawn(HILO, needed=15) == [*range((INT4 - 2) * 10, INT4 * 10)]
+        assert drawn(HILO, at_least=15) == [*range((INT4 - 2) * 10, INT4 * 10)]
         assert stored("next_hi FROM hibernate_unique_key") == INT4
 
     @needs_server

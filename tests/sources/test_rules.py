@@ -248,9 +248,9 @@ class TestLimits:
     def test_ids_end_at_max_number(self):
         rule = hibernate.HiLo(9, max_number=75).rule
         assert rule.take(7, 1) == (Range(70, 75), 8)
-        assert rule.take(7, 50, needed=6) == (Range(70, 75), 12)
+        assert rule.take(7, 50, at_least=6) == (Range(70, 75), 12)
         with pytest.raises(CounterExhausted, match=r"70 to 79, .* 75 \(max_number\)"):
-            rule.take(7, 10, needed=7)
+            rule.take(7, 10, at_least=7)
         with pytest.raises(CounterExhausted, match="Widen the partner"):
             rule.take(8, 1)
 
@@ -332,7 +332,7 @@ class TestBadArguments:
 
     def test_a_size(self):
         with pytest.raises(ValueError, match="size must be at least 5, not 4"):
-            hibernate.HiLo(9).reserve("default", 4, needed=5)
+            hibernate.HiLo(9).reserve("default", 4, at_least=5)
         with pytest.raises(ValueError, match="size must be at least 1, not 0"):
             hibernate.HiLo(9).reserve("default", 0)
 

@@ -319,8 +319,8 @@ class TestMarten:
         source.raise_floor("default", 95)
         source.raise_floor("default", 20)
         assert stored("hi_value FROM mt_hilo") == 9
-        assert drawn(source, 1, above=95) == [*range(101, 111)]
-        assert drawn(source, 1, above=1000) == [*range(1001, 1011)]
+        assert drawn(source, 1, minimum=95) == [*range(101, 111)]
+        assert drawn(source, 1, minimum=1000) == [*range(1001, 1011)]
 
 
 class TestRollback:

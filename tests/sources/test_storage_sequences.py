@@ -134,9 +134,9 @@ class TestTheEndOfASequence:
     @needs_postgresql
     def test_too_few_stay_for_others(self):
         with pytest.raises(CounterExhausted, match="fewer than 6 values are left"):
-            drawn(SEQUENCE, needed=6)
+            drawn(SEQUENCE, at_least=6)
         assert next_value("orders_seq") == 96
-        assert drawn(SEQUENCE, needed=4) == [97, 98, 99, 100]
+        assert drawn(SEQUENCE, at_least=4) == [97, 98, 99, 100]
 
     def test_max_number(self, make):
         make("CREATE SEQUENCE endless_seq")

@@ -283,7 +283,7 @@ class TestFloors:
         execute("UPDATE hibernate_sequences SET next_val = 3")
         assert next_numbers(LAST_USED, 40)[0] == 41
         execute("UPDATE hibernate_sequences SET next_val = 3")
-        assert drawn(LAST_USED, 1, above=80) == [81]
+        assert drawn(LAST_USED, 1, minimum=80) == [81]
         assert stored("next_val FROM hibernate_sequences") == 81
 
     @needs_sequences
@@ -315,7 +315,7 @@ class TestFloors:
         assert next_numbers(source, 32) == [*range(1, 33)]
         execute("ALTER SEQUENCE orders_seq RESTART WITH 5")
         assert min(next_numbers(source, 40)) > 32
-        assert drawn(source, 3, above=5_000_000)[0] == 5_000_001
+        assert drawn(source, 3, minimum=5_000_000)[0] == 5_000_001
 
     @needs_sequences
     @pytest.mark.parametrize("cache", [50, 1000])
@@ -335,14 +335,14 @@ class TestFloors:
         finally:
             other.close()
             del connections["partner"]
-        assert drawn(source, 1, above=5000)[0] > 5000
+        assert drawn(source, 1, minimum=5000)[0] > 5000
 
     @needs_sequences
     def test_over_the_end(self, make):
         make("CREATE SEQUENCE orders_seq MAXVALUE 100")
         source = database.Sequence("orders_seq", max_number=100)
         with pytest.raises(CounterExhausted):
-            drawn(source, 1, above=100)
+            drawn(source, 1, minimum=100)
 
     @needs_postgresql
     @pytest.mark.parametrize("far", [3000, 2_000_000])

@@ -47,9 +47,9 @@ class Storage(Value, ABC):
 
     @abstractmethod
     def draw(
-        self, db: str, rule: Rule, size: int, needed: int, above: int
+        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
     ) -> list[Range]:
-        """Take ``size`` ids or more by a rule, all of them over ``above``."""
+        """Take ``size`` ids or more by a rule, all of them over ``minimum``."""
 
     @abstractmethod
     def read(self, db: str) -> int | None:

@@ -74,21 +74,21 @@ class Row(Storage):
         return f"{self.table}.{self.column}" + (f" where {which}" if which else "")
 
     def draw(
-        self, db: str, rule: Rule, size: int, needed: int, above: int
+        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
     ) -> list[Range]:
-        least = rule.stored_over(above) if above else None
+        lowest = rule.stored_over(minimum) if minimum else None
 
         def take(stored: int, size: int) -> tuple[Range, int]:
-            start = stored if least is None else max(stored, least)
-            return rule.take(start, size, needed)
+            start = stored if lowest is None else max(stored, lowest)
+            return rule.take(start, size, at_least)
 
         try:
             return [self._change(db, lambda stored: take(stored, size))]
         except CounterExhausted:
-            if size == needed:
+            if size == at_least:
                 raise
         # Fewer may fit under the end of the column's type.
-        return [self._change(db, lambda stored: take(stored, needed))]
+        return [self._change(db, lambda stored: take(stored, at_least))]
 
     def raise_to(self, db: str, rule: Rule, stored: int) -> None:
         self._change(db, lambda old: (None, max(old, stored)))

@@ -38,42 +38,45 @@ class Sequence(Storage):
         return f"the sequence {self.sequence}"
 
     def draw(
-        self, db: str, rule: Rule, size: int, needed: int, above: int
+        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
     ) -> list[Range]:
         found: list[Range] = []
         beyond: Range | None = None
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
-                runs = self._drawn(connection, rule, size, needed - _count(found))
+                runs = self._drawn(connection, rule, size, at_least - _count(found))
                 dialect_of(connection).log_draw(connection)
             for first, last in runs:
                 for ids in rule.ids_between(first, last):
-                    low, high = max(ids.low, above + 1), min(ids.high, rule.max_number)
+                    low, high = (
+                        max(ids.low, minimum + 1),
+                        min(ids.high, rule.max_number),
+                    )
                     if low <= high:
                         found.append(Range(low, high))
                     if ids.high > rule.max_number:
                         beyond = ids
-            if _count(found) >= needed:
+            if _count(found) >= at_least:
                 return found
             if beyond is not None:
-                rule.clip(beyond, needed)
+                rule.clip(beyond, at_least)
             if found:
-                size = needed + rule.block
-            elif above:
+                size = at_least + rule.block
+            elif minimum:
                 # It fell back under what this process has seen.
-                self.raise_to(db, rule, rule.stored_over(above))
+                self.raise_to(db, rule, rule.stored_over(minimum))
                 # PostgreSQL's CACHE: what this session took before comes first.
                 size *= 2
         raise SourceMismatch(
-            f"{self.name} on {db!r} gave fewer than {needed} ids over {above} in "
+            f"{self.name} on {db!r} gave fewer than {at_least} ids over {minimum} in "
             f"{_TRIES} tries. Look at where it stands."
         )
 
     def _drawn(
-        self, connection: BaseDatabaseWrapper, rule: Rule, size: int, needed: int
+        self, connection: BaseDatabaseWrapper, rule: Rule, size: int, at_least: int
     ) -> list[tuple[Any, ...]]:
         """Return the first and last values of runs without a gap."""
-        count, least = (-(-ids // rule.block) for ids in (size, needed))
+        count, least = (-(-ids // rule.block) for ids in (size, at_least))
         sql = self._sql(connection)
         state = self._usable(connection, rule)
         # A statement that fails at the end of a sequence loses what it drew. By this

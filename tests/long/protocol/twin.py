@@ -65,9 +65,9 @@ class Counter:
         self._before: Row | None = None
         self._tickets = count(1)
 
-    def reserve(self, size: int, above: int, *, lent: bool = False) -> Held:
+    def reserve(self, size: int, minimum: int, *, lent: bool = False) -> Held:
         row = self.row or Row()
-        low = max(row.max, row.floor, above) + 1
+        low = max(row.max, row.floor, minimum) + 1
         high = low + size - 1
         self.row = Row(high, row.floor, low, next(self._tickets), lent)
         return Held(low, high, self.row.ticket, lent)
