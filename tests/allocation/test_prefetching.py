@@ -199,7 +199,8 @@ threading.Thread.start = start
 next_ids(Order, 16)
 """
     assert python(START + code) == "broken off"
-    assert HiLoDocument.objects.get().max == 32
+    # The thread may have fetched its range before the process ended.
+    assert HiLoDocument.objects.get().max in {32, 64}
 
 
 @on_servers
