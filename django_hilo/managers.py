@@ -1,7 +1,5 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from typing import Any, Self, TypeVar

@@ -1,7 +1,5 @@
 """The anchor of an instance: the id of the object that it belongs to, or a text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

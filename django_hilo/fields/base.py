@@ -1,7 +1,5 @@
 """Fields that give an object its id before the row is inserted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import wraps

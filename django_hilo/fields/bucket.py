@@ -1,7 +1,5 @@
 """The bucket of an id as a column: `BucketField`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 

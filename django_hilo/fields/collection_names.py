@@ -4,8 +4,6 @@ The rules are frozen: a library whose plurals improve would move a model to anot
 collection, and its next ids to another counter.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The text id without gaps, whose number and row belong to the same transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, overload
@@ -43,7 +41,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
 
     @overload
     def __init__(
-        self: GaplessIdField[Text, str],
+        self: "GaplessIdField[Text, str]",
         collection: str | None = ...,
         *,
         null: Literal[False] = ...,
@@ -51,7 +49,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: GaplessIdField[Text, str | None],
+        self: "GaplessIdField[Text, str | None]",
         collection: str | None = ...,
         *,
         null: bool,

@@ -1,7 +1,5 @@
 """The text id of a HiLo counter: `HiLoField`."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, Literal, overload
@@ -65,7 +63,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     @overload
     def __init__(
-        self: HiLoField[Text, str],
+        self: "HiLoField[Text, str]",
         collection: str | None = ...,
         anchor: Anchor | None = ...,
         convention: Convention | None = ...,
@@ -79,7 +77,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     ) -> None: ...
     @overload
     def __init__(
-        self: HiLoField[Text, str | None],
+        self: "HiLoField[Text, str | None]",
         collection: str | None = ...,
         anchor: Anchor | None = ...,
         *,

@@ -1,7 +1,5 @@
 """Keys along multi-table inheritance: a child's link contains the key of its parent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -9,8 +9,6 @@ The assigned value and its alias are two attributes: objects come by the hundred
 thousand, and a tuple for each would be work for the garbage collector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The integer key that is given before the row is inserted: `HiLoBigAutoField`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
