@@ -12,7 +12,7 @@ from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import id_fields, with_buckets
 from django_hilo.fields.inheritance import pass_keys_down
-from django_hilo.fields.instance_state import handled
+from django_hilo.fields.instance_state import set_handled
 from django_hilo.identifiers import check_anchor
 
 Model = TypeVar("Model", bound=models.Model)
@@ -98,7 +98,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 insert = field.conflicting if conflicts else field.inserting
                 stack.enter_context(insert(objects, using))
             pass_keys_down(objects, self.model)
-            stack.enter_context(handled(objects))
+            stack.callback(set_handled, objects, False)
+            set_handled(objects, True)
             # The others get theirs from the default of the column.
             with_ids = {
                 field: [each for each in objects if not field.is_missing(each)]

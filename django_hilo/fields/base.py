@@ -13,27 +13,16 @@ from django_hilo._allocation.target import CounterField, Target, resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
 from django_hilo.fields.inheritance import pass_keys_up
-from django_hilo.fields.instance_state import (
-    ALIAS,
-    ASSIGNED,
-    Instances,
-    assigned_for,
-    mark_saved,
-    value_of,
-    was_rolled_back,
-)
+from django_hilo.fields.instance_state import ALIAS, ASSIGNED, Instances, ReadsNotes
 
 Block = AbstractContextManager[None]
 NOTHING: Block = nullcontext()
 
 
-class AssignsIds:
+class AssignsIds(ReadsNotes):
     """The part of a field that gives an object its id before the row is inserted."""
 
     model: Any
-    name: str
-    attname: str
-    primary_key: Any
     max_length: Any
     collection: str | None
     # Whether a history (django-simple-history) copied the field from another model:
@@ -94,12 +83,6 @@ class AssignsIds:
     def is_key(self) -> bool:
         """Whether the field is the model's primary key, or a part of it."""
         return self.primary_key or self in self.model._meta.pk_fields
-
-    def is_missing(self, instance: models.Model) -> bool:
-        """Whether an instance has no id; an empty text is not an id."""
-        if self.primary_key:  # as in `value_of`
-            return getattr(instance, self.attname) in (None, "")
-        return vars(instance).get(self.attname, self) in (None, "")
 
     def needs_gapless(self, instance: models.Model) -> bool:
         """Whether the id that an instance needs is a gapless one."""
@@ -187,7 +170,8 @@ class AssignsIds:
         found = self.explicit_ids(instances, using)
         if found:
             self.record(found, using)
-        mark_saved(instances, self)
+        for each in instances:
+            setattr(each._state, ASSIGNED + self.attname, None)
 
     def explicit_values(
         self, instances: Instances, using: str
@@ -197,9 +181,9 @@ class AssignsIds:
         An id that was rolled back is not explicit: its number comes again.
         """
         for each in instances:
-            value, alias = value_of(each, self), assigned_for(each, self)
+            value, alias = self.value_of(each), self.assigned_for(each)
             is_explicit = value not in (None, "") and alias != using
-            if is_explicit and not was_rolled_back(each, self):
+            if is_explicit and not self.was_rolled_back(each):
                 yield value, alias
 
     # Those of a counter; gapless ids have others.
@@ -303,18 +287,18 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         new = adding or self.pk is None
         blocks: list[Block] = []
         for field in id_fields(type(self)):
-            if only_updates and was_rolled_back(self, field):
+            if only_updates and field.was_rolled_back(self):
                 raise HiLoError(
-                    f"{self._meta.label} {value_of(self, field)!r} was rolled back, "
+                    f"{self._meta.label} {field.value_of(self)!r} was rolled back, "
                     f"and the row with this id may be another's by now. Save it as a "
                     f"whole: it gets a new id."
                 )
             if raw or only_updates:
                 continue
             explicit = adding and not field.is_missing(self)
-            if explicit and assigned_for(self, field) != using:
+            if explicit and field.assigned_for(self) != using:
                 field.check_explicit([self], using)
-            if new or field.is_key or was_rolled_back(self, field):
+            if new or field.is_key or field.was_rolled_back(self):
                 block = field.inserting([self], using)
                 if block is not NOTHING:
                     blocks.append(block)
@@ -359,14 +343,14 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
             for field in id_fields(type(self)):
                 if field.model is not cls:
                     continue
-                alias = assigned_for(self, field) if adding else None
+                alias = field.assigned_for(self) if adding else None
                 if (field.primary_key or field.is_key) and not only_updates:
                     if alias is None and (raw or not adding):
                         # The key of an object that was loaded may have been changed.
                         field.check_explicit([self], using)
                     if alias is None and raw:
                         stack.enter_context(field.inserting([self], using))
-                        alias = assigned_for(self, field)
+                        alias = field.assigned_for(self)
                     force_insert = force_insert or alias is not None
                 if alias == using:
                     assigned.append(field)

@@ -13,13 +13,7 @@ from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
-from django_hilo.fields.instance_state import (
-    TAKEN,
-    Instances,
-    distinct,
-    value_of,
-    was_rolled_back,
-)
+from django_hilo.fields.instance_state import TAKEN, Instances, distinct
 from django_hilo.fields.text import (
     Got_co,
     IdField,
@@ -61,7 +55,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         super().__init__(**kwargs)
 
     def is_missing(self, instance: models.Model) -> bool:
-        return super().is_missing(instance) or was_rolled_back(instance, self)
+        return super().is_missing(instance) or self.was_rolled_back(instance)
 
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.is_missing(instance)
@@ -179,7 +173,7 @@ def assigning(
     before = []
     for instance in instances:
         values, state = vars(instance), vars(instance._state)
-        if was_rolled_back(instance, field):
+        if field.was_rolled_back(instance):
             # The value before the id that was rolled back.
             values[field.attname] = state[TAKEN + field.attname][1]
         fields = instance._meta.concrete_fields
@@ -218,6 +212,6 @@ def _assign(
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
     numbers = gapless.next_gapless_numbers(collection, len(instances), using)
     for instance, number, end in zip(instances, numbers, ends, strict=True):
-        before, id = value_of(instance, field), f"{start}{number}{end}"
+        before, id = field.value_of(instance), f"{start}{number}{end}"
         field.assign([instance], [id], using)
         setattr(instance._state, TAKEN + field.attname, (id, before, taking))

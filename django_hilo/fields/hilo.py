@@ -16,12 +16,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields.anchors import Anchor, anchor_of
 from django_hilo.fields.base import NOTHING, Block
 from django_hilo.fields.gapless import assigning
-from django_hilo.fields.instance_state import (
-    Instances,
-    distinct,
-    value_of,
-    was_rolled_back,
-)
+from django_hilo.fields.instance_state import Instances, distinct
 from django_hilo.fields.text import (
     Got_co,
     IdField,
@@ -115,7 +110,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return value
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        return self._asks(instance, _GAPLESS) or was_rolled_back(instance, self)
+        return self._asks(instance, _GAPLESS) or self.was_rolled_back(instance)
 
     def inserting(self, instances: Instances, using: str) -> Block:
         self.assign_missing(instances, using)
@@ -195,7 +190,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     def _asks(self, instance: models.Model, end: str = "") -> bool:
         """Whether an instance's id asks for another one; raises ValidationError."""
-        value = value_of(instance, self)
+        value = self.value_of(instance)
         asks = instance._state.adding and self._is_valid_request(value)
         return asks and value.endswith(end)
 

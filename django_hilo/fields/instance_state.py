@@ -9,8 +9,7 @@ The assigned value and its alias are two attributes: objects come by the hundred
 thousand, and a tuple for each would be work for the garbage collector.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import models
@@ -24,54 +23,49 @@ ALIAS = "hilo_alias_"
 TAKEN = "hilo_taken_"
 
 
-def value_of(instance: models.Model, field: Any) -> Any:
-    """Return a field's value, or None if the value was not loaded."""
-    if field.primary_key:
-        # Keys are never deferred, and Python makes a __dict__ when it is asked for one.
-        return getattr(instance, field.attname)
-    return vars(instance).get(field.attname)
+class ReadsNotes:
+    """The part of a field that reads the notes about its ids."""
+
+    attname: str
+    primary_key: Any
+
+    def value_of(self, instance: models.Model) -> Any:
+        """Return the value of an instance, or None if the value was not loaded."""
+        if self.primary_key:
+            # Never deferred, and Python makes a __dict__ when it is asked for one.
+            return getattr(instance, self.attname)
+        return vars(instance).get(self.attname)
+
+    def is_missing(self, instance: models.Model) -> bool:
+        """Whether an instance has no id; an empty text is not an id."""
+        if self.primary_key:  # as in `value_of`
+            return getattr(instance, self.attname) in (None, "")
+        return vars(instance).get(self.attname, self) in (None, "")
+
+    def assigned_for(self, instance: models.Model) -> str | None:
+        """Return the alias that the id was assigned for, None if it is explicit."""
+        assigned = getattr(instance._state, ASSIGNED + self.attname, None)
+        # A field that was assigned is not deferred.
+        if assigned is None or getattr(instance, self.attname) != assigned:
+            return None
+        using: str = getattr(instance._state, ALIAS + self.attname)
+        return using
+
+    def was_rolled_back(self, instance: models.Model) -> bool:
+        """Whether an instance has a gapless id that its rollback took back."""
+        taken = getattr(instance._state, TAKEN + self.attname, None)
+        if taken is None or self.value_of(instance) != taken[0]:
+            return False
+        return taken[2] is not None and taken[2].was_rolled_back()
 
 
 def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
     """Return the instances, each of them once."""
-    found = {}
+    # By identity: an instance without a key cannot be hashed.
+    return list({id(each): each for each in instances}.values())
+
+
+def set_handled(instances: Iterable[Any], is_handled: bool) -> None:
+    """Note whether a caller of ``pre_save()`` looks after the instances' ids."""
     for instance in instances:
-        found[id(instance)] = instance  # one without a key cannot be hashed
-    return list(found.values())
-
-
-def assigned_for(instance: models.Model, field: Any) -> str | None:
-    """Return the alias that a field's id was assigned for, None if it is explicit."""
-    assigned = getattr(instance._state, ASSIGNED + field.attname, None)
-    # A field that was assigned is not deferred.
-    if assigned is None or getattr(instance, field.attname) != assigned:
-        return None
-    using: str = getattr(instance._state, ALIAS + field.attname)
-    return using
-
-
-def mark_saved(instances: Instances, field: Any) -> None:
-    """Note that rows have the instances' ids now."""
-    for instance in instances:
-        setattr(instance._state, ASSIGNED + field.attname, None)
-
-
-def was_rolled_back(instance: models.Model, field: Any) -> bool:
-    """Whether an instance has a gapless id that its rollback took back."""
-    taken = getattr(instance._state, TAKEN + field.attname, None)
-    if taken is None or value_of(instance, field) != taken[0]:
-        return False
-    return taken[2] is not None and taken[2].was_rolled_back()
-
-
-@contextmanager
-def handled(instances: Iterable[Any]) -> Iterator[None]:
-    """Look after the instances' ids in the block."""
-    instances = list(instances)
-    for instance in instances:
-        instance._state.hilo_handled = True
-    try:
-        yield
-    finally:
-        for instance in instances:
-            instance._state.hilo_handled = False
+        instance._state.hilo_handled = is_handled

@@ -7,7 +7,6 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.fields import HiLoBigAutoField, HiLoField
-from django_hilo.fields.instance_state import assigned_for
 from tests.apps.records.models import Numbered, Registered
 
 
@@ -45,5 +44,5 @@ def test_fields_whose_names_nearly_meet():
     fields = Stock._meta.concrete_fields
     for number, field in enumerate(fields):
         field.assign([stock], [f"x/{number}"], f"alias{number}")
-    found = [assigned_for(stock, field) for field in fields]
+    found = [field.assigned_for(stock) for field in fields]
     assert found == ["alias0", "alias1", "alias2", "alias3"]
