@@ -19,7 +19,26 @@ Block = AbstractContextManager[None]
 NOTHING: Block = nullcontext()
 
 
-class AssignsIds(ReadsNotes):
+class WritesOptions:
+    """The part of a field that names its options, and a lasting path, in migrations."""
+
+    # The default of each option; only other values are written.
+    own_options: dict[str, Any]
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        field: Any = super()
+        name, path, args, kwargs = field.deconstruct()
+        for option, default in self.own_options.items():
+            kwargs.pop(option, None)
+            if getattr(self, option) != default:
+                kwargs[option] = getattr(self, option)
+        if path.startswith("django_hilo.fields."):
+            # Migrations name this path, which must not change with our modules.
+            path = f"django_hilo.fields.{path.rpartition('.')[2]}"
+        return name, path, args, kwargs
+
+
+class AssignsIds(ReadsNotes, WritesOptions):
     """The part of a field that gives an object its id before the row is inserted."""
 
     model: Any
@@ -28,8 +47,6 @@ class AssignsIds(ReadsNotes):
     # Whether a history (django-simple-history) copied the field from another model:
     # then its values are ids of that model, and it gives none.
     is_copy = False
-    # The arguments that deconstruct() adds unless they are None or False.
-    own_options: tuple[str, ...] = ("collection",)
 
     @property
     def collection_name(self) -> str:
@@ -37,17 +54,6 @@ class AssignsIds(ReadsNotes):
         if self.collection is not None:
             return self.collection
         return default_collection(self.model.__name__)
-
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        field: Any = super()
-        name, path, args, kwargs = field.deconstruct()
-        for option in self.own_options:
-            if getattr(self, option) not in (None, False):
-                kwargs[option] = getattr(self, option)
-        if path.startswith("django_hilo.fields."):
-            # Migrations name this path, which must not change with our modules.
-            path = f"django_hilo.fields.{path.rpartition('.')[2]}"
-        return name, path, args, kwargs
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
         owner = getattr(self, "model", None)

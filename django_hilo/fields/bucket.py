@@ -1,12 +1,11 @@
 """The bucket of an id as a column: `BucketField`."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.base import wrap_saves
+from django_hilo.fields.base import WritesOptions, wrap_saves
 from django_hilo.fields.text import IdField
 from django_hilo.sharding import BUCKETS, bucket_of
 
@@ -32,7 +31,7 @@ class _FromSource(DeferredAttribute):
         instance.__dict__[self.field.attname] = value
 
 
-class BucketField(_IntegerField):
+class BucketField(WritesOptions, _IntegerField):
     """The bucket of an id as a column, 0 to 1,048,575, to distribute rows by.
 
     ``source`` names the field of the id, or a relation to its object. The attribute
@@ -41,6 +40,7 @@ class BucketField(_IntegerField):
     needs the package xxhash (extra ``sharding``).
     """
 
+    own_options = {"editable": False, "source": "id"}
     non_db_attrs = (*models.PositiveIntegerField.non_db_attrs, "source")
     descriptor_class = _FromSource
 
@@ -48,15 +48,6 @@ class BucketField(_IntegerField):
         self.source = source
         kwargs.setdefault("editable", False)
         super().__init__(**kwargs)
-
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        name, path, args, kwargs = super().deconstruct()
-        for option, default in (("editable", False), ("source", "id")):
-            kwargs.pop(option, None)
-            if getattr(self, option) != default:
-                kwargs[option] = getattr(self, option)
-        path = path.replace("django_hilo.fields.bucket.", "django_hilo.fields.")
-        return name, path, args, kwargs
 
     def contribute_to_class(self, cls: Any, *args: Any, **kwargs: Any) -> None:
         super().contribute_to_class(cls, *args, **kwargs)

@@ -50,10 +50,11 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     - ``max_length`` is 64 by default, and 128 with an anchor.
     """
 
-    own_options = (
-        *("collection", "anchor", "convention", "width"),
-        *("capacity", "max_capacity", "server_ids"),
-    )
+    own_options = {
+        **IdField.own_options,
+        **dict.fromkeys(("anchor", "convention", "width", "capacity", "max_capacity")),
+        "server_ids": False,
+    }
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
 
     @overload

@@ -45,7 +45,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
 
     is_integer = True
     _misses_tables = False
-    own_options = ("collection", "source", "capacity", "max_capacity")
+    own_options = dict.fromkeys(("collection", "source", "capacity", "max_capacity"))
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
 
     def __init__(

@@ -1,6 +1,5 @@
 """The base of fields with text ids."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -35,20 +34,13 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     # An object without an id must start as None: Django takes "" for a saved key.
     empty_strings_allowed = False
+    own_options = {"editable": False, "blank": True, "collection": None}
     non_db_attrs = (*models.CharField.non_db_attrs, "collection")
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("editable", False)
         kwargs.setdefault("blank", True)
         super().__init__(**kwargs)
-
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        name, path, args, kwargs = super().deconstruct()
-        for option, default in (("editable", False), ("blank", True)):
-            kwargs.pop(option, None)
-            if getattr(self, option) != default:
-                kwargs[option] = not default
-        return name, path, args, kwargs
 
     def db_type(self, connection: Any) -> str | None:
         own = self.max_length and dialect_of(connection).id_type(self.max_length)
