@@ -11,7 +11,6 @@ from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import id_fields, with_buckets
-from django_hilo.fields.inheritance import pass_keys_down
 from django_hilo.fields.instance_state import set_handled
 from django_hilo.identifiers import check_anchor
 
@@ -53,7 +52,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
-        pass_keys_down(objects, self.model)
+        _pass_keys_down(objects, self.model)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -97,7 +96,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 conflicts = ignore_conflicts or update_conflicts
                 insert = field.conflicting if conflicts else field.inserting
                 stack.enter_context(insert(objects, using))
-            pass_keys_down(objects, self.model)
+            _pass_keys_down(objects, self.model)
             stack.callback(set_handled, objects, False)
             set_handled(objects, True)
             # The others get theirs from the default of the column.
@@ -143,6 +142,15 @@ class HiLoManager(_Manager[Model]):
     """
 
     use_in_migrations = True
+
+
+def _pass_keys_down(instances: list[Any], model: Any) -> None:
+    """Fill the empty links of instances with the keys of their parents."""
+    for parent, link in model._meta.parents.items():
+        _pass_keys_down(instances, parent)
+        for each in instances if link is not None else ():
+            if getattr(each, link.attname) is None:
+                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
 
 
 def _anchor_text(anchor: str | models.Model) -> str:

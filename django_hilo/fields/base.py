@@ -12,11 +12,10 @@ from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.target import CounterField, Target, resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
-from django_hilo.fields.inheritance import pass_keys_up
 from django_hilo.fields.instance_state import ALIAS, ASSIGNED, Instances, ReadsNotes
 
 Block = AbstractContextManager[None]
-NOTHING: Block = nullcontext()
+NOTHING: nullcontext[Any] = nullcontext()
 
 
 class WritesOptions:
@@ -288,7 +287,7 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             # Saves of deferred rows name their fields here too.
             update_fields = frozenset(with_buckets(type(self), update_fields))
         elif self._meta.parents and not (raw or only_updates):
-            pass_keys_up(self, type(self))
+            _pass_keys_up(self, type(self))
         adding = self._state.adding
         new = adding or self.pk is None
         blocks: list[Block] = []
@@ -308,8 +307,7 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
                 block = field.inserting([self], using)
                 if block is not NOTHING:
                     blocks.append(block)
-        entered: Any = ExitStack() if blocks else NOTHING
-        with entered as stack:
+        with ExitStack() if blocks else NOTHING as stack:
             for block in blocks:
                 stack.enter_context(block)
             save_base(
@@ -322,6 +320,15 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             )
 
     return wrapper
+
+
+def _pass_keys_up(instance: models.Model, model: Any) -> None:
+    """Fill the empty keys of an instance's parents from the links, as save() does."""
+    for parent, link in model._meta.parents.items():
+        key = parent._meta.pk.attname
+        if link is not None and getattr(instance, key, None) is None:
+            setattr(instance, key, getattr(instance, link.attname))
+        _pass_keys_up(instance, parent)
 
 
 def _insert_assigned(save_table: Callable[..., bool]) -> Any:
@@ -344,8 +351,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         adding, only_updates = state.adding, force_update or bool(update_fields)
         explicit: list[AssignsIds] = []
         assigned: list[AssignsIds] = []
-        entered: Any = ExitStack() if raw else NOTHING
-        with entered as stack:
+        with ExitStack() if raw else NOTHING as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:
                     continue

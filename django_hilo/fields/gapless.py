@@ -124,9 +124,11 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
 class TakingTransaction:
     """Know whether the transaction that took gapless numbers was rolled back."""
 
+    was_committed = _rolled_back = False
+    _detector: Any = None  # as in a copy
+
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
-        self.was_committed = self._rolled_back = False
         detector = TransactionState.of(connection).detector(self._commit)
         # Django keeps the hook, and so the detector, until a rollback drops it, or all
         # hooks have run: while others run it is alive, though no longer in the list.
@@ -134,7 +136,7 @@ class TakingTransaction:
 
     def was_rolled_back(self) -> bool:
         """Whether it certainly was."""
-        detector = self._detector()
+        detector = self._detector and self._detector()
         broken = detector is not None and detector.is_invalidated
         return not self.was_committed and (self._rolled_back or broken)
 
@@ -145,16 +147,9 @@ class TakingTransaction:
         # Hooks run in autocommit mode after a commit; one that raises drops the others.
         self._rolled_back = not self._connection.autocommit
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, bool]:
         # A copy, or another process, cannot learn what becomes of it later.
-        return (_RolledBack if self.was_rolled_back() else type(None)), ()
-
-
-class _RolledBack:
-    """A transaction that was rolled back before an instance was copied."""
-
-    def was_rolled_back(self) -> bool:
-        return True
+        return {"_rolled_back": self.was_rolled_back()}
 
 
 @contextmanager

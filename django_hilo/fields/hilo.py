@@ -202,27 +202,19 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         """
         if not _is_request(value):
             return False
-        params = {"id": value, "end": value[-1], "own": self.collection_name}
         if not self.server_ids:
-            raise ValidationError(
-                _(
-                    "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which "
-                    "this field does not take: set server_ids=True on it, or leave the "
-                    "id out."
-                ),
-                code="server_ids",
-                params=params,
+            fault = _(
+                "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which this "
+                "field does not take: set server_ids=True on it, or leave the id out."
             )
-        if value[:-1].lower() != self.collection_name.lower():
-            raise ValidationError(
-                _(
-                    "The id “%(id)s” asks for an id of another collection than "
-                    "“%(own)s”."
-                ),
-                code="server_ids",
-                params=params,
+        elif value[:-1].lower() != self.collection_name.lower():
+            fault = _(
+                "The id “%(id)s” asks for an id of another collection than “%(own)s”."
             )
-        return True
+        else:
+            return True
+        params = {"id": value, "end": value[-1], "own": self.collection_name}
+        raise ValidationError(fault, code="server_ids", params=params)
 
     def number_in(self, value: Any, target: Target) -> int | None:
         id = parse_or_none(value)
