@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django_hilo.exceptions import InvalidDocumentId
 
@@ -129,6 +129,19 @@ def parse(text: str) -> DocumentId:
     except InvalidDocumentId as error:
         raise InvalidDocumentId(f"{shown(text)} is no id: {error}") from None
     return result
+
+
+def parse_or_none(text: Any) -> DocumentId | None:
+    """Return the parts of an id, or None for any other text or value."""
+    try:
+        return parse(text)
+    except InvalidDocumentId:
+        return None
+
+
+def family_of(id: DocumentId) -> tuple[str, str, str]:
+    """Return what ids of one counter share: collection, server prefix and node tag."""
+    return id.collection.lower(), id.server_prefix, id.node_tag
 
 
 def shown(value: object) -> str:

@@ -65,10 +65,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Objects that are anchored to one of these objects are not among them. The id is
         that of the only field with an anchor, else the model's.
         """
-        fields: list[Any] = [
-            each for each in id_fields(self.model) if getattr(each, "anchor", None)
-        ]
-        field = fields[0] if len(fields) == 1 else field_of(self.model)
+        fields: list[Any] = id_fields(self.model)
+        anchored = [each for each in fields if getattr(each, "anchor", None)]
+        field = anchored[0] if len(anchored) == 1 else field_of(self.model)
         return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
 
     def bulk_create(

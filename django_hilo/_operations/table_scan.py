@@ -21,8 +21,7 @@ from django_hilo._allocation.target import (
 from django_hilo.conf import settings
 from django_hilo.fields import GaplessIdField
 from django_hilo.fields.lookups import Number
-from django_hilo.fields.text import parse_or_none
-from django_hilo.identifiers import id_end, id_start
+from django_hilo.identifiers import id_end, id_start, parse_or_none
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter

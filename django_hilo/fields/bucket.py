@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
 from django_hilo.fields.base import WritesOptions, wrap_saves
@@ -10,8 +11,6 @@ from django_hilo.fields.text import IdField
 from django_hilo.sharding import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
-    from django.db.models.expressions import Combinable
-
     _IntegerField = models.PositiveIntegerField[int | Combinable | None, int]
 else:
     _IntegerField = models.PositiveIntegerField

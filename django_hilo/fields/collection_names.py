@@ -12,16 +12,13 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import check_collection
 
 # Whole words, then endings, of which the first that fits is replaced.
-_IRREGULAR = dict(
-    pair.partition(" ")[::2]
-    for pair in (
-        *("person people", "child children", "man men", "woman women", "mouse mice"),
-        *("goose geese", "foot feet", "tooth teeth", "quiz quizzes", "leaf leaves"),
-        *("half halves", "shelf shelves", "knife knives", "life lives", "wife wives"),
-        *("fish fish", "sheep sheep", "deer deer", "series series", "species species"),
-        *("data data", "news news", "information information", "equipment equipment"),
-    )
-)
+_PAIRS = """
+person people, child children, man men, woman women, mouse mice, goose geese, foot feet,
+tooth teeth, quiz quizzes, leaf leaves, half halves, shelf shelves, knife knives,
+life lives, wife wives, fish fish, sheep sheep, deer deer, series series, data data,
+species species, news news, information information, equipment equipment
+"""
+_IRREGULAR = dict(pair.split() for pair in _PAIRS.split(","))
 _ENDINGS = (
     (r"(?<=[^aeiou])y$", "ies"),
     (r"(?<=[a-z]{2})sis$", "ses"),

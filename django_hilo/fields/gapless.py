@@ -14,15 +14,8 @@ from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
 from django_hilo.fields.instance_state import TAKEN, Instances, distinct
-from django_hilo.fields.text import (
-    Got_co,
-    IdField,
-    Set_contra,
-    Text,
-    family_of,
-    parse_or_none,
-)
-from django_hilo.identifiers import check_separator, id_start
+from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
+from django_hilo.identifiers import check_separator, family_of, id_start, parse_or_none
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):

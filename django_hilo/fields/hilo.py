@@ -17,15 +17,14 @@ from django_hilo.fields.anchors import Anchor, anchor_of
 from django_hilo.fields.base import NOTHING, Block
 from django_hilo.fields.gapless import assigning
 from django_hilo.fields.instance_state import Instances, distinct
-from django_hilo.fields.text import (
-    Got_co,
-    IdField,
-    Set_contra,
-    Text,
+from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
+from django_hilo.identifiers import (
+    MAX_WIDTH,
+    anchor_in,
     family_of,
+    parse,
     parse_or_none,
 )
-from django_hilo.identifiers import MAX_WIDTH, anchor_in, parse
 
 # Returns the id to store, from an instance and the id that its counter gave.
 Convention = Callable[[models.Model, str], str]

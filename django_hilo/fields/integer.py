@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections, models
+from django.db.models.expressions import Combinable
 
 from django_hilo._allocation.target import CounterField, Target, given_source, home_of
 from django_hilo._database.dialects import dialect_of
@@ -18,8 +19,6 @@ from django_hilo.sources.base import Source
 from django_hilo.sources.column import source_of
 
 if TYPE_CHECKING:
-    from django.db.models.expressions import Combinable
-
     _BigAutoField = models.BigAutoField[int | str | Combinable | None, int]
 else:
     _BigAutoField = models.BigAutoField

@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.expressions import Combinable
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields.base import AssignsIds
-from django_hilo.identifiers import DocumentId, parse
+
+Text = str | Combinable | None
 
 if TYPE_CHECKING:
-    from django.db.models.expressions import Combinable
     from typing_extensions import TypeVar
 
-    Text = str | Combinable | None
     # The type of a value that is set (None for an object without an id), and of one
     # that is read.
     Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     class _CharField(models.CharField[Set_contra, Got_co]): ...
 
 else:
-    Text = Set_contra = Got_co = None
+    Set_contra = Got_co = None
 
     class _CharField(models.CharField):
         def __class_getitem__(cls, types: Any) -> type:
@@ -48,16 +47,3 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})
-
-
-def parse_or_none(text: Any) -> DocumentId | None:
-    """Return the parts of an id, or None for any other text or value."""
-    try:
-        return parse(text)
-    except InvalidDocumentId:
-        return None
-
-
-def family_of(id: DocumentId) -> tuple[str, str, str]:
-    """Return what ids of one counter share: collection, server prefix and node tag."""
-    return id.collection.lower(), id.server_prefix, id.node_tag

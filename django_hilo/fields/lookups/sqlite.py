@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from django_hilo.fields.lookups.patterns import Sql, after_dollar
-from django_hilo.fields.text import parse_or_none
+from django_hilo.identifiers import parse_or_none
 from django_hilo.sharding import bucket_of
 
 
