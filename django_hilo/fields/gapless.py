@@ -154,18 +154,18 @@ def assigning(
     An error in the block takes the ids back. The numbers are higher than the explicit
     ones ``beside`` them.
     """
-    instances, minimum = distinct(instances), max(beside, default=0)
+    minimum = max(beside, default=0)
     if not instances and not minimum:
         yield
         return
-    before = []
+    instances, before = distinct(instances), []
     for instance in instances:
         values, state = vars(instance), vars(instance._state)
         if field.was_rolled_back(instance):
             # The value before the id that was rolled back.
             values[field.attname] = state[TAKEN + field.attname][1]
         fields = instance._meta.concrete_fields
-        names = {field.attname, *(each.attname for each in fields if each.primary_key)}
+        names = {field.attname, *[each.attname for each in fields if each.primary_key]}
         known = {name: values[name] for name in names if name in values}
         before.append((values, known, state, dict(state)))
     connection = connections[using]
