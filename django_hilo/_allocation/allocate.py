@@ -252,8 +252,8 @@ def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
     try:
         # Meanwhile the alias may have become that of another database.
         if database_key(target.using) == counter.key.database:
-            with use_own(target.using):
-                _refill_as(mine, target, counter, 0)
+            use_own(target.using)
+            _refill_as(mine, target, counter, 0)
     except Exception as error:  # noqa: BLE001 - nobody asked yet
         logger.warning(
             "The next range of %r on %r could not be fetched ahead: %s",

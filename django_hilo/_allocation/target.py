@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, connections, models, router
+from django.db import DEFAULT_DB_ALIAS, models, router
 
 from django_hilo._allocation.block import Numbers, Style, TextStyle
 from django_hilo._allocation.pool import CounterKey
-from django_hilo._database.connection import key_by
+from django_hilo._database.connection import database_key
 from django_hilo.conf import settings
 from django_hilo.identifiers import check_collection, check_separator
 from django_hilo.models import HiLoDocument
@@ -67,7 +67,7 @@ class Target(NamedTuple):
         field: CounterField | None = None,
         width: int = 0,
     ) -> Target:
-        key = CounterKey(key_by(connections[using], using), *source.key)
+        key = CounterKey(database_key(using), *source.key)
         is_integer = field.is_integer if field else not collection
         return cls(collection, using, source, key, is_integer, field, width)
 

@@ -120,7 +120,7 @@ class TransactionState:
         with counter.locked():
             for detector, (key, cached) in list(self._unfinished.items()):
                 if key == counter.key and cached.has_any(numbers):
-                    detector.invalidate()
+                    detector.is_invalidated = True
 
     def drain(self) -> dict[CounterKey, CachedRange]:
         """Take no more of the ranges; return the newest of each counter.

@@ -48,6 +48,9 @@ class DatabaseKey(NamedTuple):
     name: str
     host: str
     port: str
+    # None if it is not known. django-tenants sets ``connection.schema_name``; projects
+    # that set ``search_path`` in another way must set it too, since reading the search
+    # path takes a query.
     schema: str | None
 
     @property
@@ -58,23 +61,10 @@ class DatabaseKey(NamedTuple):
 
 def database_key(alias: str) -> DatabaseKey:
     """Return the key of the database that an alias stands for now; no I/O."""
-    return key_by(connections[alias], alias)
-
-
-def key_by(connection: BaseDatabaseWrapper, alias: str) -> DatabaseKey:
-    """Return the key of an alias's database by this thread's connection to it."""
-    options = connection.settings_dict
-    name, host, port = str(options["NAME"]), str(options["HOST"]), str(options["PORT"])
-    return DatabaseKey(alias, name, host, port, schema_of(connection))
-
-
-def schema_of(connection: BaseDatabaseWrapper) -> str | None:
-    """Return the schema that a connection was switched to, None if it is not known.
-
-    django-tenants sets ``connection.schema_name``. Projects that set ``search_path`` in
-    another way must set it too, since reading the search path takes a query.
-    """
-    return getattr(connection, "schema_name", None)
+    connection = connections[alias]
+    options, schema = connection.settings_dict, getattr(connection, "schema_name", None)
+    name, host, port = (str(options[part]) for part in ("NAME", "HOST", "PORT"))
+    return DatabaseKey(alias, name, host, port, schema)
 
 
 def has_schemas(connection: BaseDatabaseWrapper) -> bool:
@@ -95,18 +85,15 @@ def is_still_there(database: DatabaseKey) -> bool:
 def in_schema(alias: str, schema: str | None) -> Iterator[None]:
     """Switch this thread's connection to a schema within the block, then back."""
     connection = connections[alias]
-    before = schema_of(connection)
-    if schema == before:
-        yield
-        return
+    before = getattr(connection, "schema_name", None)
     tenant = getattr(connection, "tenant", None)
     switch(connection, schema)
     try:
         yield
     finally:
         switch(connection, before)
-        if tenant is not None:
-            # A connection with a tenant is django-tenants' own.
+        if tenant is not getattr(connection, "tenant", None):
+            # django-tenants' connection forgets it when the schema is switched.
             connection.set_tenant(tenant)  # type: ignore[attr-defined]
 
 
@@ -140,15 +127,9 @@ def _has_autocommit(connection: BaseDatabaseWrapper) -> bool:
     return connection.autocommit
 
 
-@contextmanager
-def use_own(alias: str) -> Iterator[None]:
+def use_own(alias: str) -> None:
     """Force counter statements of this thread onto the process's own connection."""
-    known = vars(connections[alias])
-    known[_OWN_ONLY] = True
-    try:
-        yield
-    finally:
-        del known[_OWN_ONLY]
+    vars(connections[alias])[_OWN_ONLY] = True
 
 
 def counter_connection(
@@ -156,8 +137,7 @@ def counter_connection(
 ) -> AbstractContextManager[str]:
     """Return a context manager that yields the alias for a counter's statements.
 
-    - ``connection``: the caller's connection.
-    - ``bound``: whether it is used in any case, see `in_callers_transaction`.
+    It is that of ``connection``, the caller's, if ``bound`` (`in_callers_transaction`).
     """
     if bound or not (
         connection.in_atomic_block

@@ -31,7 +31,6 @@ class OwnConnection:
         self.lock = threading.RLock()
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: list[Any] = []
-        self.is_held_for_fork = False
 
     def open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
@@ -41,9 +40,7 @@ class OwnConnection:
                 self._wrapper.close()
             self._wrapper = None
             self._wrapper, self._opened_for = _copy(callers), server
-        schema = getattr(callers, "schema_name", None)
-        if schema != getattr(self._wrapper, "schema_name", None):
-            switch(self._wrapper, schema)
+        switch(self._wrapper, getattr(callers, "schema_name", None))
         return self._wrapper
 
     def close_as_due(self, at_once: bool = False) -> None:
@@ -138,6 +135,8 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
 
 def switch(connection: BaseDatabaseWrapper, schema: str | None) -> None:
     """Switch a connection to a schema, as django-tenants does where it is used."""
+    if schema == getattr(connection, "schema_name", None):
+        return
     if hasattr(connection, "set_schema"):
         # django-tenants sets the search path for each cursor.
         connection.set_schema(schema)
@@ -180,16 +179,15 @@ def close_obsolete(**kwargs: object) -> None:
 def before_fork() -> None:
     """Close and lock the own connections, so that no child inherits them."""
     for own in list(of_this_process().values()):
-        own.is_held_for_fork = own.lock.acquire(timeout=settings.LOCK_TIMEOUT)
-        if own.is_held_for_fork and own.user is None:
+        is_held = own.lock.acquire(timeout=settings.LOCK_TIMEOUT)
+        if is_held and own.user is None:
             own.close_as_due(at_once=True)
 
 
 def after_fork_in_parent() -> None:
     """Unlock the own connections for the parent's threads."""
     for own in list(of_this_process().values()):
-        if own.is_held_for_fork:
-            own.is_held_for_fork = False
+        with suppress(RuntimeError):  # another thread did not give it up
             own.lock.release()
 
 
@@ -197,5 +195,4 @@ def after_fork_in_child() -> None:
     """Start without connections and with new locks."""
     global _own_connections, _owner
     _inherited.append(_own_connections)
-    _own_connections = {}
-    _owner = os.getpid()
+    _own_connections, _owner = {}, os.getpid()

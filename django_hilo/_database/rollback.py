@@ -25,28 +25,17 @@ class RollbackDetector:
     ) -> None:
         self._connection = connection
         self._on_commit = on_commit
-        # Whether a rollback was seen that Django does not know of.
+        # Set at a rollback that Django does not know of.
         self.is_invalidated = False
         self._place = len(connection.run_on_commit)
         connection.on_commit(self._committed)
 
     def is_alive(self) -> bool:
         """Whether the transaction is open, and the work before it not rolled back."""
-        if self.is_invalidated:
-            return False
-        hooks = self._connection.run_on_commit
-        # Rollbacks only shorten the list, so a known place stays right until then.
-        if self._place < len(hooks) and hooks[self._place][1] == self._committed:
-            return True
-        for place, hook in enumerate(hooks):
-            if hook[1] == self._committed:
-                self._place = place
-                return True
-        return False
-
-    def invalidate(self) -> None:
-        """Treat the work as rolled back, by a rollback that Django does not know of."""
-        self.is_invalidated = True
+        # A rollback removes the last hooks, so those before them keep their places.
+        hooks, place = self._connection.run_on_commit, self._place
+        is_kept = place < len(hooks) and hooks[place][1] == self._committed
+        return is_kept and not self.is_invalidated
 
     def _committed(self) -> None:
         # captureOnCommitCallbacks(execute=True) calls hooks of an open transaction.
@@ -118,7 +107,7 @@ class RollbackWatcher:
     def _invalidate_from(self, place: int) -> None:
         for detector, made in list(self._detectors.items()):
             if made > place:
-                detector.invalidate()
+                detector.is_invalidated = True
 
 
 _NAME = r"""["`]?(?P<name>s\d+_x\d+)["`]?"""
