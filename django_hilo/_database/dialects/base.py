@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
@@ -42,13 +42,7 @@ class Dialect:
     shares_keys_with_default = False
 
     def classify(self, error: Exception) -> ErrorKind:
-        """Return the kind of an error of Django's."""
-        if not isinstance(error, DatabaseError | InterfaceError):
-            return ErrorKind.OTHER
-        return self._classify(error, error.__cause__ or error)
-
-    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
-        """Return the kind of an error whose ``cause`` is the driver's own error."""
+        """Return the kind of an error of Django's, whose cause is the driver's."""
         is_operational = isinstance(error, OperationalError)
         return ErrorKind.RETRY if is_operational else ErrorKind.OTHER
 
@@ -61,9 +55,6 @@ class Dialect:
         Bounds the wait for locks to ``HILO["LOCK_TIMEOUT"]``, and the time that a lost
         process may keep them to half of it, so that the others do not wait in vain.
         """
-
-    def log_draw(self, connection: BaseDatabaseWrapper) -> None:
-        """Let the commit of a draw from a sequence wait for standbys, if any should."""
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:

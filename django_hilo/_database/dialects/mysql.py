@@ -43,7 +43,8 @@ class MySQL(Dialect):
     name = "MySQL"
     always_own_connection = True
 
-    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+    def classify(self, error: Exception) -> ErrorKind:
+        cause = error.__cause__ or error
         code = cause.args[0] if cause.args else None
         if isinstance(error, InterfaceError) and code in (0, ""):
             return ErrorKind.RECONNECT  # the driver's connection is closed already

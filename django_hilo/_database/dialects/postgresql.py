@@ -42,7 +42,8 @@ class PostgreSQL(Dialect):
     draws_keys_from_sequence = True
     shares_keys_with_default = True
 
-    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+    def classify(self, error: Exception) -> ErrorKind:
+        cause = error.__cause__ or error
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
         if state is None:
             # The client library's: "server closed the connection", or at connecting.
@@ -74,13 +75,6 @@ class PostgreSQL(Dialect):
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {calls}", list(chain(*variables.items())))
-
-    def log_draw(self, connection: BaseDatabaseWrapper) -> None:
-        # nextval() logs 32 values ahead: the session that takes the others has nothing
-        # to commit, and would not wait for the session that does.
-        if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
-            message = "SELECT pg_logical_emit_message(true, 'django_hilo', '')"
-            rows_of(connection, message)
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:

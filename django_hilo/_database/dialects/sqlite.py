@@ -21,7 +21,8 @@ class SQLite(Dialect):
     raises_key_default = True
     shares_keys_with_default = True
 
-    def _classify(self, error: Exception, cause: BaseException) -> ErrorKind:
+    def classify(self, error: Exception) -> ErrorKind:
+        cause = error.__cause__ or error
         code = getattr(cause, "sqlite_errorcode", None)
         if code is not None and code & 0xFF in _BUSY:
             return ErrorKind.RETRY

@@ -8,6 +8,8 @@ from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects.base import rows_of
+from django_hilo._database.dialects.postgresql import WITH_STANDBY
+from django_hilo.conf import settings
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.storages.base import RUNS, State
 from django_hilo.sources.storages.catalog import named, quoted
@@ -23,12 +25,18 @@ class PostgreSQL:
         self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
     ) -> list[tuple[Any, ...]]:
         """Draw values; return the first and last of each run without a gap."""
-        return rows_of(
+        runs = rows_of(
             connection,
             "WITH drawn AS MATERIALIZED (SELECT nextval(%s::regclass) AS v "
             f"FROM generate_series(1, %s)) {RUNS.format(step=int(increment))}",
             [named(connection, sequence), count],
         )
+        if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
+            # nextval() logs 32 values ahead: the session that takes the others has
+            # nothing to commit, and would not wait for the session that does.
+            message = "SELECT pg_logical_emit_message(true, 'django_hilo', '')"
+            rows_of(connection, message)
+        return runs
 
     def state(self, connection: BaseDatabaseWrapper, sequence: str) -> State | None:
         """Return the state of a sequence, None if it does not exist.

@@ -9,7 +9,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.connection import short_transaction
-from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources.base import Fault
@@ -45,7 +44,6 @@ class Sequence(Storage):
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
                 runs = self._drawn(connection, rule, size, at_least - _count(found))
-                dialect_of(connection).log_draw(connection)
             for first, last in runs:
                 for ids in rule.ids_between(first, last):
                     low, high = (
