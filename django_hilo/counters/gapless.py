@@ -10,15 +10,9 @@ from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
-from django_hilo.exceptions import (
-    CounterExhausted,
-    ReservationTimeout,
-    TableMissing,
-)
+from django_hilo.exceptions import CounterExhausted, ReservationTimeout, TableMissing
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
 from django_hilo.models import GaplessCounter
-
-_MOST_AT_ONCE = MAX_NUMBER // 2
 
 
 def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
@@ -37,7 +31,7 @@ def next_gapless_numbers(
     for a missing table, and `ReservationTimeout` if another transaction locks the
     counter for longer than ``HILO["LOCK_TIMEOUT"]``.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST_AT_ONCE:
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
         raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
     collection = check_collection(collection).lower()
 
@@ -58,11 +52,7 @@ def next_gapless_numbers(
 
 
 def seed_gapless_number(
-    collection: str,
-    value: int,
-    using: str = DEFAULT_DB_ALIAS,
-    *,
-    force: bool = False,
+    collection: str, value: int, using: str = DEFAULT_DB_ALIAS, *, force: bool = False
 ) -> int:
     """Set the last number of a collection to ``value`` (0 to 2^63-1), and return it.
 

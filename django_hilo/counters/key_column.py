@@ -33,13 +33,3 @@ class KeyColumn(NamedTuple):
                 f"integer keys."
             )
         return max((int(value) for value in found if value is not None), default=0)
-
-    def claim(self, using: str, number: int) -> None:
-        """Raise the column's own numbering to a number (SQLite)."""
-        connection = connections[using]
-        dialect_of(connection).raise_default(connection, self.table, number)
-
-    def release(self, using: str, high: int, last: int) -> None:
-        """Lower the column's own numbering to ``last`` if it is at ``high``."""
-        connection = connections[using]
-        dialect_of(connection).lower_default(connection, self.table, high, last)

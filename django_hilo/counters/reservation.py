@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from secrets import compare_digest, token_hex
 from typing import Any
@@ -20,6 +21,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_hilo._database.connection import bind, retry, short_transaction
+from django_hilo._database.dialects import dialect_of
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
@@ -35,6 +37,8 @@ from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_reserved, range_returned, send
 
 logger = logging.getLogger("django_hilo")
+
+_NAME = "The row %r of HiLoDocument"  # in messages
 
 # Gets the locked row and the server prefix of its node. Returns the columns to write,
 # or None to delete the row.
@@ -120,7 +124,8 @@ def reserve_range(
                 % {**known, "at_least": at_least}
             )
         if column is not None:
-            column.claim(using, high)
+            connection = connections[using]
+            dialect_of(connection).raise_default(connection, column.table, high)
         return {
             "max": high,
             "low": last + 1,
@@ -189,14 +194,14 @@ def return_range(
                 % {**known, "last": last, "low": document.low, "floor": document.floor}
             )
         if column is not None:
-            column.release(using, high, last)
+            connection = connections[using]
+            dialect_of(connection).lower_default(connection, column.table, high, last)
         return {"max": last, "size": last - document.low + 1}
 
     try:
         # A second: a gap is better than a process that is slow to end.
-        change_counter(
-            collection, node_tag, using, give_back, may_create=False, retry_for=1
-        )
+        operate = partial(_change_locked, key, node_tag, give_back)
+        retry(operate, using, _NAME % key, retry_for=1)
     except HiLoDocument.DoesNotExist as error:
         raise RangeNotReturned(
             _("There is no counter %(counter)r on %(database)r.") % known
@@ -283,28 +288,20 @@ def change_counter(
     node_tag: str,
     using: str,
     change: Change,
-    *,
-    may_create: bool = True,
-    retry_for: float | None = None,
     bound: bool | None = None,
 ) -> tuple[HiLoDocument, str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A missing row is created
-    first, with Max 0, or raises ``HiLoDocument.DoesNotExist``. ``retry_for`` and
-    ``bound`` are those of `retry`.
+    first, with Max 0. ``bound`` is that of `retry`.
     """
     key = HiLoDocument.key(collection, node_tag)
-    what = f"The row {key!r} of HiLoDocument"
     operate = partial(_change_locked, key, node_tag, change)
-    try:
-        return retry(operate, using, what, retry_for=retry_for, bound=bound)
-    except HiLoDocument.DoesNotExist:
-        if not may_create:
-            raise
+    with suppress(HiLoDocument.DoesNotExist):
+        return retry(operate, using, _NAME % key, bound=bound)
     row = HiLoDocument(id=key, collection=collection.lower(), node_tag=node_tag)
-    retry(partial(_create, row), using, what, bound=bound)
-    return retry(operate, using, what, bound=bound)
+    retry(partial(_create, row), using, _NAME % key, bound=bound)
+    return retry(operate, using, _NAME % key, bound=bound)
 
 
 def _change_locked(

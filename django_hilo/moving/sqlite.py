@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django_hilo.counters.key_column import KeyColumn
+from django_hilo._database.dialects import dialect_of
 from django_hilo.moving import counters, mapping
 from django_hilo.moving.constraints import check_sqlite_keys
 from django_hilo.moving.relations import by_table
@@ -40,8 +40,8 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 
 def _go_on(move: Move) -> Step:
     def go_on(editor: Any) -> None:
-        column = KeyColumn(move.key.table, move.key.column)
-        column.claim(move.connection.alias, counters.next_default(move) - 1)
+        connection, last = move.connection, counters.next_default(move) - 1
+        dialect_of(connection).raise_default(connection, move.key.table, last)
 
     what = "Let AUTOINCREMENT go on over all numbers"
     return Step(what, move.key.table, _LOCK, ("UPDATE sqlite_sequence",), go_on)

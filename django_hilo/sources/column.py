@@ -57,7 +57,8 @@ class ColumnCounter(OwnCounter):
         """Raise the default of the column over all reserved ranges."""
         column, number = self.shared_column, self.read_max(using)
         if column is not None and number:
-            column.claim(using, number)
+            connection = connections[using]
+            dialect_of(connection).raise_default(connection, column.table, number)
 
 
 class ColumnSequence(Source):

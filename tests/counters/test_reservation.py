@@ -200,7 +200,7 @@ class TestReturn:
         def fail(*args, **kwargs):
             raise ConcurrencyError("the database is away")
 
-        monkeypatch.setattr("django_hilo.counters.reservation.change_counter", fail)
+        monkeypatch.setattr("django_hilo.counters.reservation.retry", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
 

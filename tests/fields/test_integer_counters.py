@@ -14,6 +14,7 @@ from django.db import DataError, IntegrityError, connection, connections
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
+from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.table_scan import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
@@ -378,7 +379,7 @@ class TestSqlite:
     def test_the_table_is_found_in_any_case(self):
         Item.objects.create()
         for name in ("Numbers_ITEM", '"numbers_item"'):
-            KeyColumn(name, "id").claim("default", 10**9)
+            dialect_of(connection).raise_default(connection, name, 10**9)
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT count(*), max(seq) FROM sqlite_sequence "
