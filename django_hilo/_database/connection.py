@@ -6,8 +6,6 @@ again. SQLite has one writer at a time, and a TestCase rolls everything back: bo
 the caller's connection, and the range is bound to its transaction.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

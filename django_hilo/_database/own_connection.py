@@ -3,8 +3,6 @@
 It is closed as ``CONN_MAX_AGE`` says, always in tests, and before a fork.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import suppress
@@ -179,8 +177,7 @@ def close_obsolete(**kwargs: object) -> None:
 def before_fork() -> None:
     """Close and lock the own connections, so that no child inherits them."""
     for own in list(of_this_process().values()):
-        is_held = own.lock.acquire(timeout=settings.LOCK_TIMEOUT)
-        if is_held and own.user is None:
+        if own.lock.acquire(timeout=settings.LOCK_TIMEOUT) and own.user is None:
             own.close_as_due(at_once=True)
 
 

@@ -6,8 +6,6 @@ and was not called was rolled back. Rollbacks that bypass ``atomic()``
 (``savepoint_rollback()``, raw SQL) are seen by an ``execute_wrapper``.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

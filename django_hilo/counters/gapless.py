@@ -1,7 +1,5 @@
 """Gapless numbers: one by one, in the caller's transaction (RavenDB's identities)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction

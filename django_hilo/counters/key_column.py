@@ -1,7 +1,5 @@
 """The column of an integer key, and the database's own numbering of it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from django.db import connections

@@ -5,8 +5,6 @@ transaction: lock the row with ``select_for_update()``, then update it. Every up
 replaces the ticket, so a return with an older ticket is refused.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import suppress

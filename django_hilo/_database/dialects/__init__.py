@@ -1,7 +1,5 @@
 """One dialect for each database: `dialect_of` finds that of a connection."""
 
-from __future__ import annotations
-
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects.base import Dialect, ErrorKind

@@ -1,7 +1,5 @@
 """What differs between databases, as plain ORM for a database that nobody tested."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """MariaDB: as MySQL, with bounds for one statement and for idle transactions."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from django.db.backends.base.base import BaseDatabaseWrapper

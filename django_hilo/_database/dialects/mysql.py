@@ -1,7 +1,5 @@
 """MySQL: error numbers, and waits that are variables of the session."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any
 

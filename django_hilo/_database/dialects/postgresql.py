@@ -1,7 +1,5 @@
 """PostgreSQL: SQLSTATE codes, and settings that end with their transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain

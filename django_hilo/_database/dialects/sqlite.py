@@ -1,7 +1,5 @@
 """SQLite: one writer at a time, and one file for the rows and their counter."""
 
-from __future__ import annotations
-
 import sqlite3
 from typing import Any
 
