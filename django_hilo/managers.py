@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import models
+from django.db import IntegrityError, models
 
 from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
@@ -103,14 +103,19 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field: [each for each in objects if not field.is_missing(each)]
                 for field in fields
             }
-            super(HiLoQuerySet, self.using(using)).bulk_create(
-                objects,
-                batch_size,
-                ignore_conflicts,
-                update_conflicts,
-                update_fields,
-                unique_fields,
-            )
+            try:
+                super(HiLoQuerySet, self.using(using)).bulk_create(
+                    objects,
+                    batch_size,
+                    ignore_conflicts,
+                    update_conflicts,
+                    update_fields,
+                    unique_fields,
+                )
+            except IntegrityError as error:
+                for field in fields:
+                    field.note_refused(error, using)
+                raise
             for field, inserted in with_ids.items():
                 field.record_inserted(inserted, using)
         return objects

@@ -68,6 +68,13 @@ def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
     return bound
 
 
+def drop_held(target: Target) -> None:
+    """Drop all numbers that the process holds: rows of others have some of them."""
+    counter = pool.current().counter(target.key)
+    counter.drop_all()
+    TransactionState.of(connections[target.using]).drop(counter)
+
+
 def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     """Keep later ranges above the numbers of explicit ids inserted on ``using``."""
     bound = reserve_explicit(target, numbers)

@@ -53,7 +53,7 @@ class Counter:
 
     def __init__(self, key: CounterKey) -> None:
         self.key = key
-        # Where its ranges came from.
+        # Where its ranges came from; None: look at the rows before the next one.
         self.source: Source | None = None
         # Re-entrant, because only such a lock knows the thread that holds it.
         self._lock = threading.RLock()
@@ -182,6 +182,13 @@ class Counter:
             self._ranges = deque(kept)
             if self.refill is not None:
                 self._explicit_since_refill.update(numbers)
+
+    def drop_all(self) -> None:
+        """Drop all ranges; the next one starts over the rows that there are then."""
+        with self.locked():
+            self._recall()
+            self._ranges.clear()
+            self.source = None
 
     def see(self, number: int) -> None:
         """Keep later ranges above an explicit number."""

@@ -115,11 +115,11 @@ class TransactionState:
         ]
         return entries
 
-    def drop(self, counter: Counter, numbers: Iterable[int]) -> None:
-        """Drop the ranges that contain one of these numbers."""
+    def drop(self, counter: Counter, numbers: Iterable[int] | None = None) -> None:
+        """Drop the ranges that contain one of these numbers, or all ranges."""
         with counter.locked():
             for detector, (key, cached) in list(self._unfinished.items()):
-                if key == counter.key and cached.has_any(numbers):
+                if key == counter.key and (numbers is None or cached.has_any(numbers)):
                     detector.is_invalidated = True
 
     def drain(self) -> dict[CounterKey, CachedRange]:

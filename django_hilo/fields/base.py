@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import wraps
 from typing import Any
 
-from django.db import models, router
+from django.db import IntegrityError, models, router
 
 from django_hilo import generator
 from django_hilo._allocation import explicit_ids
@@ -177,6 +177,9 @@ class AssignsIds(ReadsNotes, WritesOptions):
             self.record(found, using)
         for each in instances:
             setattr(each._state, ASSIGNED + self.attname, None)
+
+    def note_refused(self, error: IntegrityError, using: str) -> None:
+        """Note that rows with ids of the field could not be inserted."""
 
     def explicit_values(
         self, instances: Instances, using: str
@@ -377,6 +380,10 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     setattr(state, ASSIGNED + field.attname, None)
                 for field in () if updated else explicit:
                     field.record_inserted([self], using)
+            except IntegrityError as error:
+                for field in assigned:
+                    field.note_refused(error, using)
+                raise
             finally:
                 state.hilo_handled = False
         return updated

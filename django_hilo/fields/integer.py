@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from django.db import connections, models
+from django.db import IntegrityError, connections, models
 from django.db.models.expressions import Combinable
 
+from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.target import CounterField, Target, given_source, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
@@ -127,6 +128,12 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             return max(int(value), 0) or None
         except (TypeError, ValueError, OverflowError):
             return None  # the database will refuse it
+
+    def note_refused(self, error: IntegrityError, using: str) -> None:
+        # The sequence, or the counter, was set back under what processes hold.
+        dialect, table = dialect_of(connections[using]), self.model._meta.db_table
+        if dialect.is_taken(error, table, str(self.column)):
+            explicit_ids.drop_held(self.target(using))
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
 from io import StringIO
 
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.db import DataError, IntegrityError, connection, connections
+from django.db import DataError, IntegrityError, connection, connections, transaction
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
@@ -23,7 +24,7 @@ from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
 from django_hilo.sources.column import ColumnCounter, ColumnSequence
-from tests.apps.numbers.models import Crate, Item, Note, Place, Tag
+from tests.apps.numbers.models import Box, Crate, Item, Note, Place, SpecialItem, Tag
 from tests.support.databases import CHOSEN
 from tests.support.foreign import needs_postgresql
 
@@ -82,20 +83,23 @@ class TestSequences:
         assert min(made) > start + 69
         assert insert_item_by_default() > max(made)
 
-    def test_a_reset_sequence_under_held_numbers_is_an_error(self, new_process):
+    def test_a_reset_costs_each_process_one_save(self, new_process, monkeypatch):
         """Of loaddata and sqlsequencereset; what is held is not known to the server."""
-        first = keys_of_new(Item, 1)[0]
-        out = StringIO()
-        call_command("sqlsequencereset", "numbers", stdout=out, no_color=True)
-        execute(
-            *[line for line in out.getvalue().splitlines() if "numbers_item" in line]
-        )
+        first, processes, failed = keys_of_new(Item, 1)[0], [], [0] * 3
+        call_command("sqlsequencereset", "numbers", stdout=(out := StringIO()))
+        for _ in failed:
+            new_process()
+            processes.append(pool.current())
+            next_numbers(Item, 2)
+        execute(*[line for line in out.getvalue().splitlines() if "_item" in line])
         assert insert_item_by_default() == first + 1
-        with pytest.raises(IntegrityError):
-            Item.objects.create()
-        # A range later it is over what it has seen.
-        made = keys_of_new(Item, 40)
-        assert len(set(made)) == 40
+        for turn in range(300):
+            monkeypatch.setattr(pool, "_pool", processes[turn % 3])
+            try:
+                Item.objects.bulk_create([Item(), Item()])
+            except IntegrityError:
+                failed[turn % 3] += 1
+        assert max(failed) == 1
 
     @pytest.fixture
     def no_sequence(self) -> Iterator[None]:
@@ -123,6 +127,40 @@ class TestSequences:
         finally:
             execute("ALTER SEQUENCE numbers_crate_id_seq INCREMENT BY 1 NO MINVALUE")
         assert Crate.objects.create().pk
+
+
+class TestTakenNumbers:
+    """Rows that have numbers which the process holds."""
+
+    @pytest.mark.parametrize(
+        "create",
+        [
+            Item.objects.create,
+            SpecialItem.objects.create,
+            lambda: Item.objects.bulk_create([Item(), Item()]),
+        ],
+    )
+    @pytest.mark.parametrize("inside", [False, True])
+    def test_one_save_fails(self, create, inside, new_process):
+        with transaction.atomic() if inside else nullcontext():
+            held = next_number(Item)
+            insert_items(*range(held + 1, held + 20))
+            if CHOSEN == "postgres":
+                execute(f"SELECT setval('numbers_item_id_seq', {held + 10})")
+            with pytest.raises(IntegrityError), transaction.atomic():
+                create()
+            create()
+        for _ in range(40):
+            create()
+
+    def test_another_constraint_costs_no_range(self):
+        Box.objects.create(label="taken")
+        for _ in range(2):
+            with pytest.raises(IntegrityError):
+                Box.objects.create(label="taken")
+        first = Box.objects.create(label="a").pk
+        assert Box.objects.create(label="b").pk == first + 1
+        assert Box.objects.get(label="taken").pk == first - 3
 
 
 class TestNarrowColumns:

@@ -82,6 +82,10 @@ class Dialect:
     ) -> None:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
+    def is_taken(self, error: Exception, table: str, column: str) -> bool:
+        """Whether an INSERT failed because another row of the table has its key."""
+        return False
+
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
         """Return the tables that another server writes as well; None: all tables."""
         return set()

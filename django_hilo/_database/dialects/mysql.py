@@ -94,6 +94,9 @@ class MySQL(Dialect):
         )
         return [value for (value,) in rows]
 
+    def is_taken(self, error: Exception, table: str, column: str) -> bool:
+        return str(error.args[-1]).endswith("PRIMARY'")
+
     def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
         [(flushed,)] = rows_of(connection, "SELECT @@innodb_flush_log_at_trx_commit")
         # A node of Galera that crashes gets its commits back from the others.

@@ -89,6 +89,10 @@ class PostgreSQL(Dialect):
         # this column and to each foreign key.
         return f"character varying({max_length})"
 
+    def is_taken(self, error: Exception, table: str, column: str) -> bool:
+        # The constraint keeps its name when the table gets another one.
+        return f"({column})=(" in str(error).replace('"', "")
+
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
         rows = rows_of(
             connection,
