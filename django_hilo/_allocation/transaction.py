@@ -82,7 +82,7 @@ class TransactionState:
         """Bind ranges to the transaction, and take numbers of them."""
         ranges = [CachedRange(each) for each in reserved]
         if not self._connection.in_atomic_block:
-            # Without autocommit and atomic(), Django does not announce a commit.
+            # Outside of atomic(), Django does not announce a commit.
             return take_from(deque(ranges), count)
         adaptive = AdaptiveCapacity()
         adaptive.note(capacity)

@@ -25,7 +25,12 @@ from django_hilo._database.own_connection import (
 )
 from django_hilo._database.rollback import RollbackDetector
 from django_hilo.conf import settings
-from django_hilo.exceptions import ConcurrencyError, ReservationTimeout, TableMissing
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    HiLoError,
+    ReservationTimeout,
+    TableMissing,
+)
 
 logger = logging.getLogger("django_hilo")
 
@@ -99,7 +104,7 @@ def in_callers_transaction(using: str) -> bool:
     """Whether a range reserved now would belong to the caller's transaction."""
     connection = connections[using]
     if dialect_of(connection).has_one_writer:
-        return connection.in_atomic_block or not _has_autocommit(connection)
+        return not commits_alone(connection)
     if not connection.in_atomic_block:
         return False
     # A TestCase (or pytest-django's ``db``) will roll everything back.
@@ -118,11 +123,13 @@ def bind(connection: BaseDatabaseWrapper) -> None:
     vars(connection)[_LOCKS_COUNTER] = RollbackDetector(connection, lambda: None)
 
 
-def _has_autocommit(connection: BaseDatabaseWrapper) -> bool:
-    """Whether a statement outside ``atomic()`` commits by itself; no query."""
+def commits_alone(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a statement can be sent now, and commits by itself; no query."""
+    if connection.in_atomic_block:
+        return False
     if connection.connection is None:
         return bool(connection.settings_dict["AUTOCOMMIT"])
-    return connection.autocommit
+    return connection.autocommit and not dialect_of(connection).is_busy(connection)
 
 
 def use_own(alias: str) -> None:
@@ -131,20 +138,27 @@ def use_own(alias: str) -> None:
 
 
 def counter_connection(
-    connection: BaseDatabaseWrapper, bound: bool
+    connection: BaseDatabaseWrapper, bound: bool, has_failed: bool = False
 ) -> AbstractContextManager[str]:
     """Return a context manager that yields the alias for a counter's statements.
 
     It is that of ``connection``, the caller's, if ``bound`` (`in_callers_transaction`).
+    If the caller's ``has_failed`` but is open, it is left alone.
     """
+    alias, dialect = connection.alias, dialect_of(connection)
+    if bound and not dialect.has_one_writer and dialect.is_busy(connection):
+        raise HiLoError(
+            f"The connection {alias!r} is in the middle of a statement, such as COPY "
+            f"or executemany(), and would have to reserve a range too, as always in a "
+            f"TestCase. Take the ids before the statement, with next_ids()."
+        )
     if bound or not (
-        connection.in_atomic_block
-        or dialect_of(connection).always_own_connection
+        dialect.always_own_connection
         or _OWN_ONLY in vars(connection)
-        or not _has_autocommit(connection)
+        or not commits_alone(connection)
+        or (has_failed and connection.connection is not None)
     ):
-        return nullcontext(connection.alias)
-    alias = connection.alias
+        return nullcontext(alias)
     own = of_this_process().setdefault(alias, OwnConnection(alias))
     timeout = settings.LOCK_TIMEOUT + settings.RETRY_FOR
     return UseOwn(own, connection, timeout)
@@ -157,11 +171,19 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
     Inside a caller's transaction, to which the range is then bound, use a savepoint.
     """
     connection = connections[db]
-    is_nested = connection.in_atomic_block
-    with transaction.atomic(using=db):
-        if not is_nested:
-            dialect_of(connection).begin(connection)
-        yield connection
+    dialect, is_nested = dialect_of(connection), connection.in_atomic_block
+    # Plain SQL began a transaction: atomic() can only make a savepoint in it.
+    is_unknown = dialect.is_busy(connection)
+    if is_unknown:
+        connection.autocommit = False
+    try:
+        with transaction.atomic(using=db):
+            if not is_nested:
+                dialect.begin(connection)
+            yield connection
+    finally:
+        if is_unknown:
+            connection.autocommit = True
 
 
 def retry(
@@ -187,11 +209,11 @@ def retry(
     connection = connections[using]
     if bound is None:
         bound = in_callers_transaction(using)
-    began, level = time.monotonic(), logging.WARNING
+    began, level, reconnects = time.monotonic(), logging.WARNING, False
     while True:
         try:
-            with counter_connection(connection, bound) as db:
-                return _once(operate, db)
+            with counter_connection(connection, bound, reconnects) as db:
+                return operate(db)
         except Error as error:
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:
@@ -230,14 +252,3 @@ def retry(
         reconnects = kind is ErrorKind.RECONNECT
         pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
         time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret, only a pause
-
-
-def _once(operate: Callable[[str], Result], db: str) -> Result:
-    try:
-        return operate(db)
-    except Error as error:
-        connection = connections[db]
-        lost = classify(error, connection) is ErrorKind.RECONNECT
-        if lost and not connection.in_atomic_block:
-            connection.close()
-        raise

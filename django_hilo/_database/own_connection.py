@@ -14,7 +14,7 @@ from django.core import mail
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
@@ -93,9 +93,12 @@ class UseOwn:
             raise
         return own.alias
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        # After another error, such as an interrupt, an answer may still be on its way.
-        self._end(is_sound=kind is None or issubclass(kind, Error | HiLoError))
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        known = classify(error, self.callers) if isinstance(error, Error) else None
+        # A standby answers too. After another error, such as an interrupt, an answer
+        # may still be on its way.
+        is_expected = isinstance(error, Error | HiLoError | None)
+        self._end(is_sound=is_expected and known is not ErrorKind.RECONNECT)
 
     def __del__(self) -> None:
         # A signal's handler may raise before the first line of __exit__() runs.

@@ -104,7 +104,12 @@ class ColumnSequence(Source):
         ]
 
     def row_floor(self, using: str) -> int:
-        highest = self.column.highest(using)
+        connection = connections[using]
+        if dialect_of(connection).is_busy(connection):
+            highest = self._run(self._highest, using)
+        else:
+            # Rows that the caller has not committed count too.
+            highest = self.column.highest(using)
         try:
             following = self.read_max(using) + 1
         except SourceMismatch as error:
@@ -124,6 +129,10 @@ class ColumnSequence(Source):
             )
             return 0
         return highest
+
+    def _highest(self, db: str) -> int:
+        with short_transaction(db):
+            return self.column.highest(db)
 
     def _draw(self, db: str, *, size: int, at_least: int, minimum: int) -> list[Range]:
         sequence, rule = self._sequence(connections[db])
@@ -197,14 +206,12 @@ class ColumnSequence(Source):
     def _run(
         self, operate: Callable[[str], Result], using: str, bound: bool | None = None
     ) -> Result:
-        if self.is_historical and connections[using].in_atomic_block:
-            return operate(using)
         return retry(
             operate,
             using,
             self.name,
             if_missing=f"There is no table {self.column.table!r} on {using!r}.",
-            bound=bound,
+            bound=self.in_callers_transaction(using) if bound is None else bound,
         )
 
 

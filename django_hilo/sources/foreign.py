@@ -9,7 +9,7 @@ from typing import TypeVar
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
-from django_hilo._database.connection import retry, short_transaction
+from django_hilo._database.connection import commits_alone, retry, short_transaction
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
@@ -128,7 +128,7 @@ class ForeignCounter(Value, Source):
         connection = connections[using]
         failure = classify(error, connection)
         lost = failure not in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}
-        if lost or connection.in_atomic_block:
+        if lost or not commits_alone(connection):
             return []
         try:
             return self.faults(using)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import threading
@@ -12,13 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import (
-    Error,
-    OperationalError,
-    connection,
-    connections,
-    transaction,
-)
+from django.db import OperationalError, connection, connections, transaction
 
 from django_hilo._database import own_connection as module
 from django_hilo.counters import (
@@ -37,13 +30,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
 on_mariadb = pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB's locks")
 on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
-not_mariadb = pytest.mark.skipif(
-    CHOSEN == "mariadb", reason="reserves on a connection of its own"
-)
-not_psycopg2 = pytest.mark.skipif(
-    os.environ.get("HILO_TEST_POSTGRES_DRIVER") == "psycopg2",
-    reason="psycopg 2 lets Django begin again",
-)
 
 
 def row() -> HiLoDocument:
@@ -71,20 +57,6 @@ class TestTransactionsOfTheCaller:
             transaction.set_autocommit(True)
         assert first == Range(11, 20)
         assert row().max == 20
-
-    @not_psycopg2
-    @not_mariadb
-    def test_a_begin_of_their_own(self):
-        """Nothing is reserved in a transaction that Django does not know of."""
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN")
-            try:
-                with pytest.raises(Error, match=r"transaction|INTRANS|autocommit"):
-                    reserve("orders", 10)
-            finally:
-                cursor.execute("ROLLBACK")
-        assert row().max == 10
-        assert reserve("orders", 10).range == Range(11, 20)
 
     @on_sqlite
     def test_rows_of_a_returning_that_are_not_read_yet(self, settings):

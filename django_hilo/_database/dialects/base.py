@@ -44,6 +44,13 @@ class Dialect:
         is_operational = isinstance(error, OperationalError)
         return ErrorKind.RETRY if is_operational else ErrorKind.OTHER
 
+    def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether a statement is under way, or a transaction that plain SQL began.
+
+        Sends no query.
+        """
+        return False
+
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
         """Set the ``OPTIONS`` of the own connection; it waits ``longest`` seconds."""
 

@@ -15,6 +15,9 @@ from django_hilo.conf import settings
 # Levels of HILO["SYNCHRONOUS_COMMIT"] that wait for a standby.
 WITH_STANDBY = ("on", "remote_write", "remote_apply")
 
+# A connection's status, to psycopg 3 and psycopg 2; it is false for an idle one.
+_ACTIVE = 1
+
 _KINDS = {
     "40001": ErrorKind.RETRY,  # serialization failure
     "40P01": ErrorKind.RETRY,  # deadlock
@@ -51,6 +54,17 @@ class PostgreSQL(Dialect):
         if state.startswith("08"):
             return ErrorKind.RECONNECT
         return _KINDS.get(state, ErrorKind.OTHER)
+
+    def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
+        driver: Any = connection.connection
+        if driver is None:
+            return False
+        # psycopg 3 locks its connection for all of COPY, executemany() and stream().
+        is_psycopg_3 = hasattr(driver, "pgconn")
+        if is_psycopg_3 and (driver.lock.locked() or driver.pgconn.pipeline_status):
+            return True
+        status = driver.info.transaction_status
+        return bool(status == _ACTIVE or (status and connection.autocommit))
 
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
         from django.db.backends.postgresql.psycopg_any import IsolationLevel

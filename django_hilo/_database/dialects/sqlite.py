@@ -30,6 +30,10 @@ class SQLite(Dialect):
             return ErrorKind.NO_COLUMN
         return ErrorKind.OTHER
 
+    def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
+        begun: bool = getattr(connection.connection, "in_transaction", False)
+        return begun and connection.autocommit
+
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         if not _has_sequences(connection):
             return []
