@@ -86,6 +86,8 @@ def test_postgresql(attribute, kind, code, expected):
         (OperationalError, (1047, "WSREP"), ErrorKind.RECONNECT),
         (OperationalError, (1180, "fragment"), ErrorKind.RECONNECT),
         (InterfaceError, (0, ""), ErrorKind.RECONNECT),
+        (OperationalError, (1203, "max_user_connections"), ErrorKind.RECONNECT),
+        (OperationalError, (1226, "max_user_connections"), ErrorKind.RECONNECT),
         (OperationalError, (1045, "Access denied"), ErrorKind.OTHER),
         (DataError, (1264, "Out of range"), ErrorKind.OTHER),
         (OperationalError, (), ErrorKind.OTHER),

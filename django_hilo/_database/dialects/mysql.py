@@ -22,7 +22,8 @@ _KINDS = {
     3024: ErrorKind.LOCKED,  # MySQL's max_execution_time
     1146: ErrorKind.NO_TABLE,
     1054: ErrorKind.NO_COLUMN,
-    1040: ErrorKind.RECONNECT,  # too many connections
+    # Too many connections, of all or of one user.
+    **dict.fromkeys((1040, 1203, 1226), ErrorKind.RECONNECT),
     1047: ErrorKind.RECONNECT,  # Galera node is not ready
     1053: ErrorKind.RECONNECT,  # shutdown
     1180: ErrorKind.RECONNECT,  # Galera node lost its quorum at COMMIT
