@@ -117,8 +117,8 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
             field,
             "E103",
             f"The anchor {anchor!r} names no field.",
-            f"{error} Name a relation or field of the model, such as 'order' or "
-            f"'order__customer', or a function.",
+            f"{str(error).rstrip('.')}. Name a relation or field of the model, such as "
+            f"'order' or 'order__customer', or a function.",
         )
 
 
@@ -198,7 +198,8 @@ def _bucket_errors(field: BucketField) -> Iterator[Error]:
             field,
             "E111",
             f"The source {field.source!r} names no field of an id.",
-            f"{error} Name the HiLoField, or a relation to its object.",
+            f"{str(error).rstrip('.')}. Name the HiLoField, or a relation to its "
+            f"object.",
         )
     else:
         if source.null and not field.null:

@@ -36,7 +36,7 @@ def check_settings(**kwargs: Any) -> list[checks.CheckMessage]:
         if key not in KEYS
     ]
     wrong = [
-        error(_fault_of(key), f"It must be {must}.", id)
+        error(_fault_of(key), f"It must be {must}.{_cause_of(key)}", id)
         for key, is_right, must, id in _RULES
         if not is_right(getattr(settings, key))
     ]
@@ -52,6 +52,22 @@ def _fault_of(key: str) -> str:
     # A token that was put in place of its digest must not reach a log.
     hidden = key == "RAVENDB_TOKENS"
     return f"HILO[{key!r}] is {'wrong' if hidden else repr(getattr(settings, key))}."
+
+
+def _cause_of(key: str) -> str:
+    """Name the entry of a dict that is wrong; "" if none stands out."""
+    value = getattr(settings, key)
+    entries = value if isinstance(value, dict) else {}
+    unknown = [repr(alias) for alias in entries if alias not in connections]
+    if key == "NODE_TAG" and unknown:
+        return f" DATABASES has no alias {', '.join(unknown)}."
+    texts = [repr(name) for name, each in entries.items() if isinstance(each, str)]
+    if key == "SOURCES" and texts:
+        return (
+            f" The source of {', '.join(texts)} is a string; it must be an object: "
+            f"import it, and write hibernate.HiLo(max_lo=9), without quotes."
+        )
+    return ""
 
 
 def _is_inside(check: Callable[[str], str], value: Any) -> bool:

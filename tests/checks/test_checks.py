@@ -30,6 +30,7 @@ CHECKS = hilo_checks.__name__
 def ids(messages: list[checks.CheckMessage]) -> list[str]:
     for message in messages:
         assert message.hint
+        assert " Name " not in message.hint.replace(". Name ", "")  # a sentence each
     return [str(message.id).removeprefix("django_hilo.") for message in messages]
 
 
@@ -97,6 +98,25 @@ class TestSettings:
         assert unknown.msg == "HILO has no key 'CAPACTIY'."
         assert "CAPACITY" in str(unknown.hint)
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
+
+    @pytest.mark.parametrize(
+        ("given", "end"),
+        [
+            (
+                {"NODE_TAG": {"nowhere": "A"}},
+                "by database alias. DATABASES has no alias 'nowhere'.",
+            ),
+            ({"NODE_TAG": {"default": "a"}}, "by database alias."),
+            (
+                {"SOURCES": {"orders": "hibernate.HiLo"}},
+                "HiLo(max_lo=9), without quotes.",
+            ),
+        ],
+    )
+    def test_the_hint_names_the_entry_that_is_wrong(self, settings, given, end):
+        settings_with(settings, **given)
+        [wrong] = settings_checks.check_settings()
+        assert str(wrong.hint).endswith(end)
 
     def test_a_token_in_place_of_its_digest_is_not_shown(self, settings):
         settings_with(settings, RAVENDB_TOKENS=["swordfish"])
