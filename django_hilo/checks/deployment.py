@@ -17,8 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, Q
 
 from django_hilo._allocation.target import given_source, resolve
-from django_hilo._database.dialects import ErrorKind, classify, dialect_of
-from django_hilo._database.dialects.postgresql import WITH_STANDBY
+from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.table_scan import (
     aliases,
@@ -29,7 +28,8 @@ from django_hilo._operations.table_scan import (
     may_have_table,
     sparing,
 )
-from django_hilo.checks.settings import are_node_tags, are_sources, error, is_alias
+from django_hilo.checks.servers import lost_commits, pooler, shared_tag, two_writers
+from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
@@ -63,6 +63,8 @@ def check_servers(
             if alias in homes():
                 found += lost_commits(connection)
                 found += last_numbers(connection)
+                found += shared_tag(connection)
+            found += pooler(connection)
             found += two_writers(connection)
             found += low_counters(connection)
             found += short_columns(connection)
@@ -76,65 +78,6 @@ def check_servers(
                     )
                 )
     return found
-
-
-def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Check for server settings by which a crash or a failover loses commits."""
-    dialect, wanted = dialect_of(connection), settings.SYNCHRONOUS_COMMIT
-    if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
-        yield error(
-            f"HILO['SYNCHRONOUS_COMMIT'] is {wanted!r}, but the server of "
-            f"{connection.alias!r} names no standby.",
-            "Set synchronous_standby_names on the server, or "
-            "HILO['SYNCHRONOUS_COMMIT'] = None.",
-            "E028",
-        )
-    unsafe = dialect.unsafe_setting(connection)
-    if unsafe is not None:
-        setting, remedy = unsafe
-        yield checks.Warning(
-            f"The server of {connection.alias!r} has {setting}: after a crash it may "
-            f"give ranges of the last second again.",
-            hint=remedy,
-            id="django_hilo.W029",
-        )
-
-
-def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Refuse ids without a node tag if another server takes inserts too."""
-    models = _models_without_tags(connection.alias)
-    if not models:
-        return
-    connection.ensure_connection()  # MySQL or MariaDB, the server says
-    tables = dialect_of(connection).twice_written(connection)
-    labels = [
-        model._meta.label
-        for model in models
-        if tables is None or model._meta.db_table in tables
-    ]
-    if labels:
-        yield error(
-            f"On {connection.alias!r} the rows of {', '.join(labels)} are replicated "
-            f"to and from another server, and their ids carry no node tag: both "
-            f"servers would give the same.",
-            "Give them a HiLoField, whose ids show the node tag; or let one server "
-            "only take their inserts, and silence this check. What is left of a move "
-            "to this server: DROP SUBSCRIPTION, on MariaDB RESET SLAVE ALL.",
-            "E027",
-        )
-
-
-def _models_without_tags(alias: str) -> list[Any]:
-    """Return the models of integer keys, gapless ids and other systems' counters."""
-    fields = [
-        field
-        for field in fields_on(alias)
-        if field.is_integer or given_source(field) is not None
-    ]
-    fields += [
-        field for field in gapless_fields() if may_have_table(alias, field.model)
-    ]
-    return list(dict.fromkeys(field.model for field in fields))
 
 
 def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:

@@ -9,7 +9,10 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.checks.deployment import check_servers, two_writers
+from django_hilo._database.dialects.mysql import MySQL
+from django_hilo.checks import servers
+from django_hilo.checks.deployment import check_servers
+from django_hilo.checks.servers import shared_tag, two_writers
 from django_hilo.counters import reservation as counter
 from django_hilo.counters import reserve
 from django_hilo.generator import next_number
@@ -87,6 +90,31 @@ class TestTwoWriters:
         assert not found()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "is_told"),
+    [
+        ("wsrep_cluster_size", "3", True),
+        ("wsrep_cluster_size", "1", False),
+        ("wsrep_cluster_size", "0", False),
+        ("group_replication_single_primary_mode", "OFF", True),
+        ("group_replication_single_primary_mode", "ON", False),
+    ],
+)
+def test_one_node_tag_on_several_primaries(monkeypatch, variable, value, is_told):
+    def answer(connection, query):
+        return [(variable, value)] if variable in query else []
+
+    monkeypatch.setattr(servers, "dialect_of", lambda _: MySQL())
+    monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)
+    reserve("orders", node_tag="")
+    assert not list(shared_tag(connection)), "integer keys have a row for all nodes"
+    reserve("orders")
+    told = [(each.id, "'A'" in each.msg) for each in shared_tag(connection)]
+    assert told == ([("django_hilo.W035", True)] if is_told else [])
+    reserve("orders", node_tag="B")
+    assert not list(shared_tag(connection))
+
+
 class TestCommits:
     @on_postgresql
     def test_a_standby_that_is_not_named(self, settings):
@@ -128,20 +156,19 @@ class TestCommits:
         assert level() == "on"
 
     @on_mariadb
-    def test_a_server_that_flushes_later(self, monkeypatch):
+    @pytest.mark.parametrize(("galera", "is_told"), [("OFF", True), ("ON", False)])
+    def test_a_server_that_flushes_later(self, monkeypatch, galera, is_told):
+        """A node of Galera may: it gets its commits back from the others."""
+
         def answer(connection, query):
-            return [(0,)] if "flush" in query else [("wsrep_on", "OFF")]
+            answers = {"flush": [(0,)], "wsrep_on": [("wsrep_on", galera)]}
+            return next((rows for name, rows in answers.items() if name in query), [])
 
         monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)
-        assert "innodb_flush_log_at_trx_commit = 0" in found()["django_hilo.W029"].msg
-
-    @on_mariadb
-    def test_a_node_of_galera_may(self, monkeypatch):
-        def answer(connection, query):
-            return [(0,)] if "flush" in query else [("wsrep_on", "ON")]
-
-        monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)
-        assert not found()
+        told = [each.msg for each in found().values()]
+        assert ["innodb_flush_log_at_trx_commit = 0" in each for each in told] == (
+            [True] if is_told else []
+        )
 
     @pytest.mark.parametrize("value", ["off", "yes", True, 1])
     def test_other_levels_are_refused(self, settings, value):

@@ -97,6 +97,14 @@ class Dialect:
         """Return the tables that another server writes as well; None: all tables."""
         return set()
 
+    def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether several nodes of a cluster take writes, as far as this one knows."""
+        return False
+
+    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether a pooler stands between this process and the server."""
+        return False
+
     def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether the server could wait for standbys, but names none."""
         return False

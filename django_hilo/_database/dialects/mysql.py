@@ -98,6 +98,13 @@ class MySQL(Dialect):
     def is_taken(self, error: Exception, table: str, column: str) -> bool:
         return str(error.args[-1]).endswith("PRIMARY'")
 
+    def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
+        galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")
+        # Of Group Replication; its table of members needs a right of its own.
+        one = "SHOW VARIABLES LIKE 'group_replication_single_primary_mode'"
+        is_group = [mode for _, mode in rows_of(connection, one)] == ["OFF"]
+        return is_group or any(int(size) > 1 for _, size in galera)
+
     def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
         [(flushed,)] = rows_of(connection, "SELECT @@innodb_flush_log_at_trx_commit")
         # A node of Galera that crashes gets its commits back from the others.

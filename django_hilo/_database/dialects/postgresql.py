@@ -120,6 +120,12 @@ class PostgreSQL(Dialect):
         )
         return {name for (name,) in rows}
 
+    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
+        # A pooler gives its clients process ids of its own making.
+        [(pid,)] = rows_of(connection, "SELECT pg_backend_pid()")
+        driver: Any = connection.connection
+        return bool(driver.info.backend_pid != pid)
+
     def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
         query = "SELECT current_setting('synchronous_standby_names')"
         [(names,)] = rows_of(connection, query)

@@ -1,0 +1,112 @@
+"""Deploy checks of a server: what it may lose, who else writes, what is before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core import checks
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo._allocation.target import given_source
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects.postgresql import WITH_STANDBY
+from django_hilo._operations.table_scan import (
+    fields_on,
+    gapless_fields,
+    may_have_table,
+)
+from django_hilo.checks.settings import error
+from django_hilo.conf import settings
+from django_hilo.models import HiLoDocument
+
+
+def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Check for server settings by which a crash or a failover loses commits."""
+    dialect, wanted = dialect_of(connection), settings.SYNCHRONOUS_COMMIT
+    if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
+        yield error(
+            f"HILO['SYNCHRONOUS_COMMIT'] is {wanted!r}, but the server of "
+            f"{connection.alias!r} names no standby.",
+            "Set synchronous_standby_names on the server, or "
+            "HILO['SYNCHRONOUS_COMMIT'] = None.",
+            "E028",
+        )
+    unsafe = dialect.unsafe_setting(connection)
+    if unsafe is not None:
+        setting, remedy = unsafe
+        yield checks.Warning(
+            f"The server of {connection.alias!r} has {setting}: after a crash it may "
+            f"give ranges of the last second again.",
+            hint=remedy,
+            id="django_hilo.W029",
+        )
+
+
+def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Refuse ids without a node tag if another server takes inserts too."""
+    models = _models_without_tags(connection.alias)
+    if not models:
+        return
+    connection.ensure_connection()  # MySQL or MariaDB, the server says
+    tables = dialect_of(connection).twice_written(connection)
+    labels = [
+        model._meta.label
+        for model in models
+        if tables is None or model._meta.db_table in tables
+    ]
+    if labels:
+        yield error(
+            f"On {connection.alias!r} the rows of {', '.join(labels)} are replicated "
+            f"to and from another server, and their ids carry no node tag: both "
+            f"servers would give the same.",
+            "Give them a HiLoField, whose ids show the node tag; or let one server "
+            "only take their inserts, and silence this check. What is left of a move "
+            "to this server: DROP SUBSCRIPTION, on MariaDB RESET SLAVE ALL.",
+            "E027",
+        )
+
+
+def _models_without_tags(alias: str) -> list[Any]:
+    """Return the models of integer keys, gapless ids and other systems' counters."""
+    fields = [
+        field
+        for field in fields_on(alias)
+        if field.is_integer or given_source(field) is not None
+    ]
+    fields += [
+        field for field in gapless_fields() if may_have_table(alias, field.model)
+    ]
+    return list(dict.fromkeys(field.model for field in fields))
+
+
+def shared_tag(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Warn of a cluster whose nodes, as far as its counters show, have one node tag."""
+    alias, tag = connection.alias, settings.node_tag(connection.alias)
+    rows = HiLoDocument.objects.using(alias)
+    if (
+        dialect_of(connection).has_several_primaries(connection)
+        and rows.filter(node_tag=tag).exists()
+        and not rows.exclude(node_tag__in=["", tag]).exists()
+    ):
+        yield checks.Warning(
+            f"The database of {alias!r} is a cluster that takes writes on several "
+            f"nodes, and all ids so far have the node tag {tag!r}: reservations of two "
+            f"nodes collide, and are made again.",
+            hint="Give each node's programs a NODE_TAG of their own. If all programs "
+            "write on the same node, silence this check.",
+            id="django_hilo.W035",
+        )
+
+
+def pooler(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Name what the pool of a pooler needs, since nobody can ask for its size."""
+    if dialect_of(connection).has_pooler(connection):
+        yield checks.Info(
+            f"{connection.alias!r} is reached through a pooler such as PgBouncer. A "
+            f"reservation inside a transaction needs a second session: if the pool has "
+            f"none left, all wait for one another.",
+            hint="Let the pool have a session for each thread, and one more for each "
+            "process: 2 processes of 3 threads need 8. Then silence this check.",
+            id="django_hilo.I036",
+        )
