@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 
 import django
@@ -23,12 +22,12 @@ settings.configure(
 )
 django.setup()
 
-_pyproject = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())
+import django_hilo  # noqa: E402 - found by the path above
 
 project = "django-hilo"
 author = "the django-hilo contributors"
 project_copyright = author
-version = release = _pyproject["project"]["version"]
+version = release = django_hilo.__version__
 
 extensions = [
     "myst_parser",

@@ -6,7 +6,7 @@ else may need it.
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 import pkgutil
 import sys
 
@@ -78,9 +78,11 @@ def main() -> None:
     call_command("check", fail_level="WARNING")
     call_command("migrate", verbosity=0)
 
+    import django_hilo
     from django_hilo.generator import next_id
 
     assert next_id("orders") == "orders/1-A"
+    assert django_hilo.__version__ == importlib.metadata.version("django-hilo")
     extras = "--extras" in sys.argv
     count = import_all(extras)
     print(

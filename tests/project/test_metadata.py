@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from django_hilo import __version__
+
 PROJECT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 CLASSIFIERS = PYPROJECT["project"]["classifiers"]
@@ -77,7 +79,7 @@ def test_the_changelog_starts_with_this_version():
     headings = re.findall(
         r"^## (?:\[)?([^\s\]]+)", (PROJECT / "CHANGELOG.md").read_text(), re.MULTILINE
     )
-    assert headings[0] in (PYPROJECT["project"]["version"], "Unreleased")
+    assert headings[0] in (__version__, "Unreleased")
 
 
 @pytest.mark.parametrize("group", sorted(GROUPS))
