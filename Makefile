@@ -137,6 +137,7 @@ lint: $(VENV)/lint ## Check style, spelling, layers, types and migrations.
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/typed/mypy.ini tests/typed
 	$(BIN)/mypy --config-file tests/typed/plain.ini tests/typed/plain.py
+	$(BIN)/basedpyright
 	$(BIN)/pre-commit validate-config
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m django makemigrations --check --dry-run --pythonpath .
 	$(BIN)/python manage.py makemigrations --check --dry-run

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, models
@@ -135,7 +135,24 @@ class HiLoQuerySet(models.QuerySet[Model]):
         return self.db
 
 
-_Manager = models.Manager.from_queryset(HiLoQuerySet)
+if TYPE_CHECKING:
+    # Type checkers other than mypy with its plugin see no method of from_queryset().
+    class _Manager(models.Manager[Model]):
+        def get_queryset(self) -> HiLoQuerySet[Model]: ...
+        def all(self) -> HiLoQuerySet[Model]: ...
+        def filter(self, *args: Any, **kwargs: Any) -> HiLoQuerySet[Model]: ...
+        def exclude(self, *args: Any, **kwargs: Any) -> HiLoQuerySet[Model]: ...
+        def using(self, alias: str | None) -> HiLoQuerySet[Model]: ...
+        def next_id(self, anchor: str | models.Model | None = None) -> str: ...
+        async def anext_id(self, anchor: str | models.Model | None = None) -> str: ...
+        def next_ids(self, n: int) -> list[str]: ...
+        async def anext_ids(self, n: int) -> list[str]: ...
+        def assign_ids(self, objects: Iterable[Model]) -> list[Model]: ...
+        async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]: ...
+        def anchored_to(self, anchor: str | models.Model) -> HiLoQuerySet[Model]: ...
+
+else:
+    _Manager = models.Manager.from_queryset(HiLoQuerySet)
 
 
 class HiLoManager(_Manager[Model]):
@@ -152,7 +169,7 @@ def _pass_keys_down(instances: list[Any], model: Any) -> None:
     """Fill the empty links of instances with the keys of their parents."""
     for parent, link in model._meta.parents.items():
         _pass_keys_down(instances, parent)
-        for each in instances if link is not None else ():
+        for each in instances if link else ():
             if getattr(each, link.attname) is None:
                 setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import ClassVar, Self, assert_type
 
 from django.db import models
 
@@ -12,6 +12,7 @@ from django_hilo.fields import (
     HiLoBigAutoField,
     HiLoField,
 )
+from django_hilo.managers import HiLoManager, HiLoQuerySet
 
 
 class Letter(models.Model):
@@ -19,6 +20,8 @@ class Letter(models.Model):
     bucket = BucketField()
     number = GaplessIdField(null=True)
     answered = HiLoField("letters", null=True)
+
+    objects: ClassVar[HiLoManager[Self]] = HiLoManager()
 
     class Meta:
         app_label = "typed"
@@ -44,3 +47,24 @@ def ids(letter: Letter, stamp: Stamp) -> None:
     letter.answered = None
     stamp.number = None
     stamp.id = None
+
+
+def managers(letter: Letter, stamp: Stamp) -> None:
+    assert_type(Letter.objects, HiLoManager[Letter])
+    assert_type(Letter.objects.next_id(anchor=letter), str)
+    assert_type(Letter.objects.next_ids(3), list[str])
+    assert_type(Letter.objects.assign_ids([letter]), list[Letter])
+    assert_type(Letter.objects.bulk_create([letter]), list[Letter])
+    assert_type(Letter.objects.using("other").next_id(), str)
+    assert_type(Letter.objects.anchored_to(letter).first(), Letter | None)
+    open_ones = Letter.objects.filter(number=None)
+    assert_type(open_ones, HiLoQuerySet[Letter])
+    assert_type(open_ones.exclude(pk="letters/7-A").get(), Letter)
+    assert_type(open_ones.assign_ids([letter]), list[Letter])
+    Letter.objects.assign_ids([stamp])  # type: ignore[list-item]
+
+
+async def twins(letter: Letter) -> None:
+    assert_type(await Letter.objects.anext_id(), str)
+    assert_type(await Letter.objects.anext_ids(3), list[str])
+    assert_type(await Letter.objects.aassign_ids([letter]), list[Letter])
