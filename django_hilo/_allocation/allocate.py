@@ -27,7 +27,7 @@ from django_hilo._database.connection import (
     use_own,
 )
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.own_connection import in_tests
+from django_hilo._database.own_connection import POOL_SIZE, in_tests
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
@@ -208,7 +208,8 @@ def _wait(target: Target, refill: Refill) -> None:
     if not wait([refill], longest).done:
         raise ReservationTimeout(
             f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s; look at what its database waits for."
+            f"{target.using!r} for {longest:g} s; look at what its database waits for. "
+            f"{POOL_SIZE}"
         )
     error = refill.exception()
     if isinstance(error, HiLoError):

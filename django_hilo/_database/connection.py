@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo._database.own_connection import (
+    POOL_SIZE,
     OwnConnection,
     UseOwn,
     of_this_process,
@@ -245,7 +246,7 @@ def retry(
                 raise ConcurrencyError(
                     f"The counter on {using!r} could not be changed for {longest:g} "
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
-                    f"again when the database answers."
+                    f"again when the database answers. {POOL_SIZE}"
                 ) from error
             logger.log(level, "The counter on %r is tried again: %s", using, error)
             level = logging.DEBUG

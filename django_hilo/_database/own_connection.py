@@ -18,6 +18,12 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
+# In messages, because each of them may come of a pool that is too small.
+POOL_SIZE = (
+    "A pooler such as PgBouncer needs a session for each thread, and one more for each "
+    "process."
+)
+
 
 class OwnConnection:
     """The extra connection to one alias; one thread uses it at a time, by `UseOwn`."""
@@ -84,7 +90,7 @@ class UseOwn:
                 raise ReservationTimeout(
                     f"The connection that reserves ranges on {alias!r} was busy for "
                     f"{self.timeout:g} s. Look for a transaction that holds the row "
-                    f"of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']."
+                    f"of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']. {POOL_SIZE}"
                 )
             own.user = threading.get_ident()
             connections[own.alias] = own.open(self.callers)
