@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db import OperationalError
+
 
 class HiLoError(Exception):
     """Base of all errors of django-hilo; each message says what to do."""
@@ -11,11 +13,11 @@ class InvalidDocumentId(HiLoError, ValueError):
     """A text, or a part of one, is outside the grammar of ids."""
 
 
-class ReservationTimeout(HiLoError):
+class ReservationTimeout(HiLoError, OperationalError):
     """The counter stayed locked for longer than ``HILO["LOCK_TIMEOUT"]``."""
 
 
-class ConcurrencyError(HiLoError):
+class ConcurrencyError(HiLoError, OperationalError):
     """A reservation kept failing for longer than ``HILO["RETRY_FOR"]``."""
 
 

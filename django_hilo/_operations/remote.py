@@ -19,13 +19,13 @@ from django_hilo._allocation.target import (
 from django_hilo._operations.table_scan import gapless_fields_of
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
-from django_hilo.exceptions import ConcurrencyError, RangeNotLent, ReservationTimeout
+from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.sources.own import OwnCounter
 
 # Errors of a request that may succeed if it is sent again.
-BUSY = (ReservationTimeout, ConcurrencyError, OperationalError, InterfaceError)
+BUSY = (OperationalError, InterfaceError)
 
 
 def target_of(collection: str, using: str | None) -> Target:

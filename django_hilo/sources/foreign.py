@@ -12,7 +12,12 @@ from django.utils.deconstruct import deconstructible
 from django_hilo._database.connection import commits_alone, retry, short_transaction
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo.counters.ranges import Reservation
-from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
+from django_hilo.exceptions import (
+    CounterExhausted,
+    HiLoError,
+    SourceMismatch,
+    TableMissing,
+)
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.rules import Rule, Value
 from django_hilo.sources.storages.base import Storage
@@ -117,6 +122,8 @@ class ForeignCounter(Value, Source):
             )
         except TableMissing as error:
             raise SourceMismatch(str(error)) from error
+        except HiLoError:
+            raise
         except Error as error:
             # A second try would fail too: a wrong name, or a lack of rights.
             faults = "; ".join(map(str, self._known_faults(using, error)))

@@ -17,12 +17,18 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._allocation import pool
-from django_hilo._database.connection import in_callers_transaction
+from django_hilo._database.connection import in_callers_transaction, retry
 from django_hilo._database.own_connection import OwnConnection, UseOwn
 from django_hilo.counters import reservation, reserve
-from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+from django_hilo.exceptions import (
+    ConcurrencyError,
+    HiLoError,
+    NestedReservation,
+    ReservationTimeout,
+)
 from django_hilo.generator import next_ids, next_number
 from django_hilo.models import HiLoDocument
+from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
@@ -759,3 +765,24 @@ class TestAThreadThatComesBackToItself:
             connection_created.disconnect(receive)
         assert len(found) == 1
         assert next_number("others") == (2 if found == [1] else 1)
+
+
+@transactional
+@pytest.mark.parametrize("reservation_of", ["own", "source"])
+@pytest.mark.parametrize(
+    "kind", [ReservationTimeout, ConcurrencyError, NestedReservation]
+)
+def test_callers_may_retry_what_is_not_retried_here(reservation_of, kind):
+    tried = []
+
+    def fail(db):
+        tried.append(db)
+        raise kind("as it was raised")
+
+    with pytest.raises(OperationalError, match=r"^as it was raised$") as caught:
+        if reservation_of == "own":
+            retry(fail, "default", "a counter")
+        else:
+            hibernate.HiLo(9)._attempt(fail, "default")
+    assert caught.type is kind
+    assert len(tried) == 1

@@ -7,6 +7,7 @@ from django_hilo._database.dialects.mariadb import MariaDB
 from django_hilo._database.dialects.mysql import MySQL
 from django_hilo._database.dialects.postgresql import PostgreSQL
 from django_hilo._database.dialects.sqlite import SQLite
+from django_hilo.exceptions import HiLoError
 
 __all__ = ["Dialect", "ErrorKind", "classify", "dialect_of"]
 
@@ -33,6 +34,8 @@ def classify(error: Exception, connection: BaseDatabaseWrapper) -> ErrorKind:
     """Return the kind of an error that a connection raised; never sends a query.
 
     Not even if Django lost the connection before it could ask for MySQL or MariaDB,
-    whose errors have the same numbers.
+    whose errors have the same numbers. Errors of django-hilo come after all retries.
     """
+    if isinstance(error, HiLoError):
+        return ErrorKind.OTHER
     return _BY_VENDOR.get(connection.vendor, _UNKNOWN).classify(error)
