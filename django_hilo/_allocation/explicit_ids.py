@@ -57,14 +57,14 @@ def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
     Return whether ranges are bound to the caller's transaction now.
     """
     counter = pool.current().counter(target.key)
-    counter.drop(numbers)
     bound = target.source.in_callers_transaction(target.using)
-    if bound:
-        state = TransactionState.of(connections[target.using])
-        state.drop(counter, numbers)
-        _raise_inside(target, counter, max(numbers))
-    else:
+    if not bound:
+        # Before drop(): later refills start above it, earlier ones learn of it there.
         counter.see(max(numbers))
+    counter.drop(numbers)
+    if bound:
+        TransactionState.of(connections[target.using]).drop(counter, numbers)
+        _raise_inside(target, counter, max(numbers))
     return bound
 
 

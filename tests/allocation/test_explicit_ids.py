@@ -10,6 +10,7 @@ from django.core import serializers
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from django_hilo._allocation.pool import Counter
 from django_hilo.counters import (
     raise_floor,
     read_max,
@@ -18,7 +19,13 @@ from django_hilo.counters import (
     return_range,
 )
 from django_hilo.exceptions import HiLoError, RangeNotReturned
-from django_hilo.generator import next_id, next_ids, next_number, return_ranges
+from django_hilo.generator import (
+    next_id,
+    next_ids,
+    next_number,
+    next_numbers,
+    return_ranges,
+)
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Numbered, Order, Plain
 from tests.database.test_transactions import in_thread
@@ -353,6 +360,20 @@ def test_an_explicit_id_beside_a_range_on_its_way(monkeypatch):
 
     monkeypatch.setattr(reservation, "reserve_range", slow)
     assert len({Order.objects.create().id for _ in range(10)}) == 10
+
+
+@transactional
+def test_a_range_reserved_just_after_an_explicit_id_dropped_others(monkeypatch):
+    taken, drop = [], Counter.drop
+
+    def drop_and_take(counter, numbers):
+        drop(counter, numbers)
+        if not taken:
+            taken.extend(next_numbers(Order, 10))
+
+    monkeypatch.setattr(Counter, "drop", drop_and_take)
+    Order.objects.create(id="orders/7-A")
+    assert min(taken) > 7
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
