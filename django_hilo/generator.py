@@ -16,21 +16,17 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import (
-    allocate,
-    allocate_id,
-    allocate_in_memory,
-    ids_of,
-)
+from django_hilo._allocation.allocate import allocate, allocate_id, allocate_in_memory
 from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.fast_path import known, learn, stream
-from django_hilo._allocation.target import AnyTarget, Target, resolve
+from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo.conf import settings
 from django_hilo.counters.ranges import HiLoKeyGenerator
 from django_hilo.identifiers import check_anchor
 
 logger = logging.getLogger("django_hilo")
+_Taken = tuple[Target, list[Slice]]
 
 
 def next_number(target: AnyTarget, using: str | None = None) -> int:
@@ -156,22 +152,19 @@ def return_ranges(using: str | None = None) -> int:
         if counter.ahead is not None:
             # Otherwise the range on its way would be a gap.
             wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
-        cached = counter.drain()
-        database = counter.key.database
-        is_away = database.without_schema in failed
-        if cached is None or is_away or not is_still_there(database):
+        cached, source, database = counter.drain(), counter.source, counter.key.database
+        is_away = database.without_schema in failed or not is_still_there(database)
+        if cached is None or source is None or is_away:
             continue
+        alias, last = database.alias, cached.next - 1
         try:
-            with in_schema(database.alias, database.schema):
-                source, last = counter.source, cached.next - 1
-                if source and source.give_back(
-                    database.alias, cached.reservation, last
-                ):
-                    counter.returned(cached.high, last)
+            with in_schema(alias, database.schema):
+                if source.give_back(alias, cached.reservation, last):
+                    counter.returned(cached)
                     returned += 1
         except Exception as error:  # noqa: BLE001 - a process that ends has no caller
             failed.add(database.without_schema)
-            logger.warning("Unused numbers on %r stay a gap: %s", database.alias, error)
+            logger.warning("Unused numbers on %r stay a gap: %s", alias, error)
     return returned
 
 
@@ -180,28 +173,23 @@ async def areturn_ranges(using: str | None = None) -> int:
     return await sync_to_async(return_ranges)(using)
 
 
-def _taken(target: AnyTarget, n: int, using: str | None) -> tuple[Target, list[Slice]]:
-    _check_count(n)
-    resolved = resolve(target, using)
+def _resolved(target: AnyTarget, n: int, using: str | None) -> Target:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
+    return resolve(target, using)
+
+
+def _taken(target: AnyTarget, n: int, using: str | None) -> _Taken:
+    resolved = _resolved(target, n, using)
     return resolved, allocate(resolved, n)
 
 
-async def _ataken(
-    target: AnyTarget, n: int, using: str | None
-) -> tuple[Target, list[Slice]]:
-    _check_count(n)
-    resolved = resolve(target, using)
-    # Only the connection of the thread that runs sync code knows the tenant's schema.
-    if resolved.key.database.schema is None:
-        slices = allocate_in_memory(resolved, n)
-        if slices:
-            return resolved, slices
-    return await sync_to_async(_taken)(target, n, using)
-
-
-def _check_count(n: int) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
+async def _ataken(target: AnyTarget, n: int, using: str | None) -> _Taken:
+    resolved = _resolved(target, n, using)
+    slices = allocate_in_memory(resolved, n)
+    if slices is None:
+        return await sync_to_async(_taken)(target, n, using)
+    return resolved, slices
 
 
 def _numbers(slices: Iterable[Slice]) -> list[int]:

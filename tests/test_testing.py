@@ -54,7 +54,7 @@ def leave_ranges() -> None:
     for alias in connections:
         key = CounterKey(database_key(alias), "orders", "A")
         held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
-        pool.current().counter(key).promote(held, 32)
+        pool.current().counter(key).add([held], 32)
 
 
 @pytest.fixture(autouse=True)

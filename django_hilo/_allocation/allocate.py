@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import suppress
 from typing import Any
@@ -17,15 +17,11 @@ from typing import Any
 from django.db import Error, connections
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import Slice
+from django_hilo._allocation.cache import CachedRange, Slice
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
 from django_hilo._allocation.transaction import TransactionState
-from django_hilo._database.connection import (
-    database_key,
-    has_schemas,
-    use_own,
-)
+from django_hilo._database.connection import database_key, has_schemas, use_own
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.own_connection import POOL_SIZE, in_tests
 from django_hilo.conf import settings
@@ -38,19 +34,20 @@ logger = logging.getLogger("django_hilo")
 
 def allocate(target: Target, count: int) -> list[Slice]:
     """Take ``count`` numbers, and reserve a range first if memory has fewer."""
-    slices = allocate_in_memory(target, count)
-    if slices is None:
-        counter = pool.current().counter(target.key)
-        slices = _allocate_anew(target, counter, count)
+    counter = pool.current().counter(target.key)
+    slices = counter.take(count) or _allocate_anew(target, counter, count)
+    _prefetch(target, counter)
     return slices
 
 
 def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
-    """Take ``count`` numbers; None if a range must be reserved for them."""
+    """Take ``count`` numbers without I/O; None if that is impossible."""
+    # Only the connection of the thread that runs sync code knows the tenant's schema.
+    if target.key.database.schema is not None:
+        return None
     counter = pool.current().counter(target.key)
     slices = counter.take(count)
-    if counter.is_due:
-        _prefetch(target, counter)
+    _prefetch(target, counter)
     return slices
 
 
@@ -63,8 +60,7 @@ def allocate_id(
     """
     counter, style, ids = pool.current().counter(target.key), target.style, spent
     while (ids := counter.cut(style, ids)) is not None:
-        if counter.is_due:
-            _prefetch(target, counter)
+        _prefetch(target, counter)
         for id in ids:
             return id, ids
     low, high, reserved = _allocate_anew(target, counter, 1)[0]
@@ -75,26 +71,18 @@ def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] 
     """Return an iterator over ids, not the spent one; None if memory has no number."""
     counter = pool.current().counter(target.key)
     ids = counter.cut(target.style, spent)
-    if counter.is_due:
-        _prefetch(target, counter)
+    _prefetch(target, counter)
     return ids
-
-
-def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
-    """Return the ids of numbers that were taken."""
-    style = target.style
-    return [
-        id for low, high, reserved in slices for id in style.of(reserved).ids(low, high)
-    ]
 
 
 def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
     if target.source.in_callers_transaction(target.using):
         return _allocate_bound(target, counter, count)
-    slices = _refill(target, counter, count)
+    slices = None
     while slices is None:
-        # Another thread reserved a range.
-        slices = counter.take(count) or _refill(target, counter, count)
+        # None again after another thread's reservation.
+        slices = _refill(target, counter, count) or counter.take(count)
+    _prefetch(target, counter)
     return slices
 
 
@@ -106,8 +94,8 @@ def _allocate_bound(target: Target, counter: Counter, count: int) -> list[Slice]
     while slices is None:
         capacity = count  # without atomic() nothing could be kept
         if connection.in_atomic_block:
-            least, most = target.capacities
-            capacity = state.capacity(counter).next(least, least, most)
+            adaptive = state.capacities.newest(counter.key) or counter.capacity
+            capacity = adaptive.next(*target.capacities)
         reserved = _reserve(target, counter, max(capacity, count), count, bound=True)
         slices = state.add(counter, reserved, capacity, count)
         for each in reserved:
@@ -127,10 +115,7 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
     try:
         others = counter.begin_refill(mine)
         if others is None:
-            slices = _refill_as(mine, target, counter, count)
-            if counter.is_due:
-                _prefetch(target, counter)
-            return slices
+            return _refill_as(mine, target, counter, count)
     finally:
         # Also if a signal handler raises anywhere.
         if not mine.done():
@@ -148,16 +133,20 @@ def _refill_as(
     """
     mine.owner = threading.get_ident()
     try:
-        least, most = target.capacities
-        capacity = counter.capacity.next(least, least, most)
+        capacity = counter.capacity.next(*target.capacities)
         size, at_least = max(capacity, count), max(count, 1)
         reserved = _reserve(target, counter, size, at_least, bound=False)
-        if settings.PREFETCH_AT is not None and _may_prefetch(target):
-            mine.prefetch_at = settings.PREFETCH_AT
-        slices = counter.add(mine, reserved, capacity, count)
+        ranges = list(map(CachedRange, reserved))
+        share, db = settings.PREFETCH_AT, connections[target.using]
+        # SQLite has one writer at a time, tests end their transactions and databases,
+        # and only the connection of its own thread knows a tenant's schema.
+        if share and (dialect_of(db).has_one_writer or in_tests() or has_schemas(db)):
+            share = None
+        slices = counter.add(ranges, capacity, count, share)
     except BaseException as error:
         counter.end_refill(mine, error)
         raise
+    counter.end_refill(mine)
     for each in reserved:
         reservation.announce(each, target.using)
     return slices
@@ -183,9 +172,8 @@ def _reserve(
     met = reserved[0].met
     if met is not None:
         # Another thread may have raised Max or returned a range meanwhile.
-        is_low, was_low = met < min(stored, counter.stored), counter.is_low
-        counter.is_low = is_low
-        if is_low and not was_low:
+        was_low, counter.is_low = counter.is_low, met < min(stored, counter.stored)
+        if counter.is_low and not was_low:
             logger.warning(
                 "%s on %r fell back to %d, from at least %d: by a restore, a failover, "
                 "SQL, or another site with its node tag. This process goes on over the "
@@ -217,23 +205,13 @@ def _wait(target: Target, refill: Refill) -> None:
         raise type(error)(str(error)) from error
 
 
-def _may_prefetch(target: Target) -> bool:
-    """Whether another thread may fetch the next range.
-
-    SQLite has one writer at a time, tests end their transactions and databases, and
-    only the connection of its own thread knows a tenant's schema.
-    """
-    db = connections[target.using]
-    return not (dialect_of(db).has_one_writer or in_tests() or has_schemas(db))
-
-
 def _prefetch(target: Target, counter: Counter) -> None:
-    """Let a thread fetch the next range, once for each range.
+    """Let a thread fetch the next range if it is due, once for each range.
 
     Callers that run out of numbers meanwhile wait for it, and so does `return_ranges`
     when the process ends.
     """
-    if counter.refill is not None:
+    if not counter.is_due or counter.refill is not None:
         return
     mine = Refill()
     try:
@@ -242,11 +220,10 @@ def _prefetch(target: Target, counter: Counter) -> None:
             # thread, and it must not keep the process from ending.
             work = (mine, target, counter)
             threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
-    except RuntimeError:  # the interpreter is ending
+    except BaseException as error:
         counter.end_refill(mine)
-    except BaseException:
-        counter.end_refill(mine)
-        raise
+        if not isinstance(error, RuntimeError):  # the interpreter is ending
+            raise
 
 
 def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
@@ -258,11 +235,8 @@ def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
     except Exception as error:  # noqa: BLE001 - nobody asked yet
         logger.warning(
             "The next range of %r on %r could not be fetched ahead: %s",
-            target.name,
-            target.using,
-            error,
+            *(target.name, target.using, error),
         )
     finally:
-        if not mine.done():
-            counter.end_refill(mine)
+        counter.end_refill(mine)
         connections.close_all()

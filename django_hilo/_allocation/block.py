@@ -33,10 +33,7 @@ _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
 
 
 class TextFormat(NamedTuple):
-    """The text before and after a number, and its digits with leading zeros.
-
-    With a ``width`` of 0 numbers have no leading zeros.
-    """
+    """The text around a number, which zeros fill up to ``width`` digits."""
 
     start: str
     end: str
@@ -80,12 +77,9 @@ class TextStyle(NamedTuple):
 
     def of(self, reservation: Reservation) -> TextFormat:
         """Return the format of a range's ids; it has the server prefix and the tag."""
-        prefix = reservation.server_prefix
-        return TextFormat(
-            id_start(self.collection, self.separator, prefix),
-            id_end(reservation.node_tag if self.shows_tag else ""),
-            self.width,
-        )
+        start = id_start(self.collection, self.separator, reservation.server_prefix)
+        end = id_end(reservation.node_tag if self.shows_tag else "")
+        return TextFormat(start, end, self.width)
 
 
 class Numbers(NamedTuple):
@@ -105,15 +99,12 @@ class Numbers(NamedTuple):
 Style = TextStyle | Numbers
 
 
-class _Locked:
+class _Locked(Iterator[Any]):
     """An iterator that threads without a GIL can share."""
 
     def __init__(self, ids: Iterator[Any]) -> None:
         self._ids = ids
         self._lock = threading.Lock()
-
-    def __iter__(self) -> _Locked:
-        return self
 
     def __next__(self) -> Any:
         with self._lock:

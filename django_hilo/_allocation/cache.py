@@ -1,7 +1,5 @@
 """The unused numbers of reserved ranges; no locks."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from itertools import accumulate

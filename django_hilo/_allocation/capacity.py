@@ -1,7 +1,5 @@
 """How many numbers to fetch next."""
 
-from __future__ import annotations
-
 import time
 
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
@@ -18,12 +16,11 @@ def next_capacity(
     process. The capacity is doubled if that range lasted under 30 s, kept up to 60 s
     and halved after that, always within ``capacity`` to ``max_capacity``.
     """
+    size = last_size
     if seconds < DOUBLES_UNDER:
-        size = last_size * 2
-    elif seconds <= HALVES_OVER:
-        size = last_size
-    else:
-        size = last_size // 2
+        size *= 2
+    elif seconds > HALVES_OVER:
+        size //= 2
     return max(capacity, min(size, max_capacity))
 
 
@@ -34,10 +31,10 @@ class AdaptiveCapacity:
         # One tuple, so that threads need no lock: size and time.
         self._last: tuple[int, float] | None = None
 
-    def next(self, first: int, least: int, most: int) -> int:
-        """Return the next size, ``least`` to ``most``; ``first`` the first time."""
+    def next(self, least: int, most: int, first: int | None = None) -> int:
+        """Return the next size, ``least`` to ``most``; first ``first``, or least."""
         if self._last is None:
-            return first
+            return least if first is None else first
         size, at = self._last
         return next_capacity(size, time.monotonic() - at, least, most)
 

@@ -5,8 +5,6 @@ its commit. If ranges are bound to the transaction, the floor is too: it is writ
 inside, and rolls back with the row that needed it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -44,9 +42,8 @@ def check_jump(target: Target, number: int, shown: str) -> None:
     known = max(source.read_max(target.using), source.row_floor(target.using))
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
-            f"The id '{shown}' is {number - known} over Max of "
-            f"{target.name!r} ({known}), and all ids after it would be higher "
-            f"still. If that is meant, "
+            f"The id '{shown}' is {number - known} over Max of {target.name!r} "
+            f"({known}), and all ids after it would be higher still. If that is meant, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
         )
 
@@ -82,24 +79,23 @@ def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     if bound or floor.number <= counter.stored:
         return
     connection = connections[using]
+    floors = TransactionState.of(connection).floors
+    known = floors.newest(target.key)
     if not connection.in_atomic_block:
         _raise_now(target, counter, floor)
-        return
-    state = TransactionState.of(connection)
-    known = state.floor(target.key)
-    if known is not None:
+    elif known is not None:
         known.number = max(known.number, floor.number)
-        return
-    # Not a detector of the state: the floor is written even if SQL rolled back a part
-    # of the transaction, since an unneeded floor is only a gap.
-    raise_it = partial(_raise_now, target, counter, floor)
-    state.note_floor(target.key, floor, RollbackDetector(connection, raise_it))
+    else:
+        # Not a detector of the state: the floor is written even if SQL rolled back a
+        # part of the transaction, since an unneeded floor is only a gap.
+        raise_it = partial(_raise_now, target, counter, floor)
+        floors[target.key].append((RollbackDetector(connection, raise_it), floor))
 
 
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     connection = connections[target.using]
     state = TransactionState.of(connection)
-    known = state.floor(target.key)
+    known = state.floors.newest(target.key)
     if number <= max(counter.stored, known.number if known else 0):
         return
     step = known.step if known else AdaptiveCapacity()
@@ -108,18 +104,17 @@ def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     if connection.in_atomic_block:
         # One for each write: a savepoint that rolls back undoes its own write.
         detector = state.detector(partial(counter.note_stored, floor.number))
-        state.note_floor(target.key, floor, detector)
+        state.floors[target.key].append((detector, floor))
 
 
 def _next_floor(target: Target, step: AdaptiveCapacity, number: int) -> int:
-    size = step.next(0, *target.capacities)
+    size = step.next(*target.capacities, first=0)
     step.note(size)
     return min(number + size, target.source.max_number)
 
 
 def _raise_now(target: Target, counter: Counter, floor: Floor) -> None:
-    number = floor.number
-    highest = _next_floor(target, counter.floor_step, number)
+    highest = _next_floor(target, counter.floor_step, floor.number)
     try:
         target.source.raise_floor(target.using, highest)
     except TableMissing as error:
@@ -130,10 +125,7 @@ def _raise_now(target: Target, counter: Counter, floor: Floor) -> None:
         logger.warning(
             "Max of %r on %r could not be raised to %d. Run: python manage.py "
             "hilo_raise_max --database=%s",
-            target.name,
-            target.using,
-            number,
-            target.using,
+            *(target.name, target.using, floor.number, target.using),
             exc_info=True,
         )
     else:

@@ -7,8 +7,6 @@ the thread's connection must still be to the same database, without a schema. Mo
 that a router places have no shortcut.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,11 +17,12 @@ from django.apps import apps
 from django.core.signals import setting_changed
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.dispatch import receiver
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import allocate, cut_in_memory, ids_of
+from django_hilo._allocation.allocate import allocate, cut_in_memory
 from django_hilo._allocation.block import shared
-from django_hilo._allocation.target import AnyTarget, Target, resolve
+from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import has_schemas
 
 # The ids, and what must not have changed: the variables of the thread's connection; the
@@ -51,15 +50,9 @@ def learn(
     connection, databases = connections[alias], connections.settings
     database = connection.settings_dict
     if _is_steady(connection) and databases[alias] is database:
-        known.by_alias[using][target] = (
-            ids,
-            vars(connection),
-            databases,
-            alias,
-            database["NAME"],
-            database["HOST"],
-            database["PORT"],
-        )
+        place = database["NAME"], database["HOST"], database["PORT"]
+        shortcut = ids, vars(connection), databases, alias, *place
+        known.by_alias[using][target] = shortcut
 
 
 def stream(target: AnyTarget, using: str | None) -> Iterator[Any]:
@@ -94,13 +87,9 @@ def _is_steady(connection: BaseDatabaseWrapper) -> bool:
     return not router.routers and not has_schemas(connection)
 
 
+@receiver(setting_changed)
 def forget_settings(setting: str, **kwargs: object) -> None:
-    """Let changed settings take effect from the next id on (setting_changed)."""
+    """Let changed settings take effect from the next id on."""
     if setting in {"HILO", "DATABASE_ROUTERS", "DATABASES"}:
         for counter in pool.current().counters():
             counter.recall()
-
-
-setting_changed.connect(
-    forget_settings, dispatch_uid="django_hilo._allocation.fast_path"
-)

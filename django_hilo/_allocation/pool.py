@@ -18,7 +18,6 @@ from django_hilo._allocation.block import Style, block_of, end_block
 from django_hilo._allocation.cache import CachedRange, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
-from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.sources.base import Source
 
@@ -36,8 +35,6 @@ class Refill(Future[None]):
 
     # The thread that reserves, by its identifier.
     owner: int | None = None
-    # The share of its range that is used when the next one is due; None: all of it.
-    prefetch_at: float | None = None
 
 
 class _Block(NamedTuple):
@@ -135,10 +132,10 @@ class Counter:
     def begin_refill(self, mine: Refill) -> Refill | None:
         """Let others wait for this refill; return that of a thread that came first."""
         with self.locked():
-            if self.refill is None:
+            first = self.refill
+            if first is None:
                 self.refill = mine
-                return None
-            return self.refill
+            return first
 
     def begin_ahead(self, mine: Refill) -> bool:
         """Let others wait for this refill, if the next range is due now."""
@@ -152,27 +149,35 @@ class Counter:
     def end_refill(self, mine: Refill, error: BaseException | None = None) -> None:
         """Let nobody wait for this refill any more; it may have ended already."""
         with self.locked():
-            self._end(mine, error)
+            if self.refill is mine:
+                self.refill = None
+                self._explicit_since_refill.clear()
+            if not mine.done():
+                mine.set_exception(error) if error else mine.set_result(None)
 
     def add(
-        self, mine: Refill, reserved: Sequence[Reservation], capacity: int, count: int
+        self,
+        ranges: Sequence[CachedRange],
+        capacity: int,
+        count: int = 0,
+        prefetch_at: float | None = None,
     ) -> list[Slice] | None:
-        """End a refill: add its ranges, and take ``count`` numbers before others do."""
-        with self.locked():
-            for each in reserved:
-                self._put(CachedRange(each), capacity)
-            self._explicit_since_refill.clear()
-            if mine.prefetch_at is not None:
-                size = sum(each.range.size for each in reserved)
-                self._due_at = int(size * (1 - mine.prefetch_at))
-            slices = self._take(count)
-            self._end(mine)
-            return slices
+        """Add ranges, and take ``count`` numbers before others do.
 
-    def promote(self, cached: CachedRange, capacity: int) -> None:
-        """Add what a transaction that has committed left of its range."""
+        The next range is due when the share ``prefetch_at`` of these is used.
+        """
         with self.locked():
-            self._put(cached, capacity)
+            since = self._explicit_since_refill
+            for cached in ranges:
+                self.seen = max(self.seen, cached.high)
+                self.stored = max(self.stored, cached.high)
+                if cached.left and not (since and cached.has_any(since)):
+                    self._ranges.append(cached)
+            self.capacity.note(capacity)
+            if prefetch_at is not None:
+                size = sum(each.left for each in ranges)
+                self._due_at = int(size * (1 - prefetch_at))
+            return self._take(count)
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that contain one of these numbers."""
@@ -206,20 +211,18 @@ class Counter:
         with self.locked():
             self._recall()
             ranges, self._ranges = self._ranges, deque()
-            newest = max(
-                ranges, key=lambda each: each.reservation.range.high, default=None
-            )
+            newest = max(ranges, key=lambda each: each.high, default=None)
             if newest is not None:
                 # Max may fall to it at any moment, so an explicit id above it that
                 # comes meanwhile needs a floor.
                 self.stored = min(self.stored, newest.next - 1)
             return newest
 
-    def returned(self, high: int, last: int) -> None:
-        """Note that the numbers over ``last`` were returned."""
+    def returned(self, cached: CachedRange) -> None:
+        """Note that what was left of a range was returned."""
         with self.locked():
-            if self.seen == high:
-                self.seen = max(last, self._explicit)
+            if self.seen == cached.high:
+                self.seen = max(cached.next - 1, self._explicit)
 
     # The rest needs the lock.
 
@@ -229,22 +232,8 @@ class Counter:
         self.is_due = self._due_at >= 0 and self._left() <= self._due_at
         return slices
 
-    def _end(self, mine: Refill, error: BaseException | None = None) -> None:
-        if self.refill is mine:
-            self.refill = None
-        if not mine.done():
-            mine.set_exception(error) if error else mine.set_result(None)
-
     def _left(self) -> int:
         return sum(each.left for each in self._ranges)
-
-    def _put(self, cached: CachedRange, capacity: int) -> None:
-        self.seen = max(self.seen, cached.high)
-        self.stored = max(self.stored, cached.high)
-        self.capacity.note(capacity)
-        since = self._explicit_since_refill
-        if cached.left and not (since and cached.has_any(since)):
-            self._ranges.append(cached)
 
     def _recall(self) -> None:
         if self._block is not None:
@@ -274,21 +263,16 @@ class Pool:
     def seen(self, key: CounterKey) -> int:
         """Return the highest number seen of a counter; 0: it may not exist."""
         # Looked up, not made: programs may name any number of collections.
-        counter = self._counters.get(key)
-        return counter.seen if counter else 0
+        return getattr(self._counters.get(key), "seen", 0)
 
     def counters(self, using: str | None = None) -> list[Counter]:
         """Return all counters, or those of one alias."""
-        return [
-            counter
-            for counter in list(self._counters.values())
-            if using in (None, counter.key.database.alias)
-        ]
+        found = list(self._counters.values())  # other threads may add to them
+        return [each for each in found if using in (None, each.key.database.alias)]
 
     def forget_counter(self, key: CounterKey) -> None:
         """Drop all that is known of one counter."""
-        counter = self._counters.pop(key, None)
-        if counter is not None:
+        if counter := self._counters.pop(key, None):
             counter.drain()
 
     def forget(self, using: str) -> None:

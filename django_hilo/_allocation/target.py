@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, models, router
 
 from django_hilo._allocation.block import Numbers, Style, TextStyle
+from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.conf import settings
@@ -98,6 +99,14 @@ class Target(NamedTuple):
         return least, max(least, most)
 
 
+def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
+    """Return the ids of numbers that were taken."""
+    style = target.style
+    return [
+        id for low, high, reserved in slices for id in style.of(reserved).ids(low, high)
+    ]
+
+
 # A collection, a label such as "shop.Order", a model, an instance, a field or a source.
 AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Target
 
@@ -117,7 +126,12 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
     if isinstance(target, str):
-        target = _model_of(target)
+        try:
+            target = apps.get_model(target)
+        except ValueError as error:
+            raise LookupError(
+                f"{target!r} is no label such as 'shop.Order'."
+            ) from error
     field = field_of(target)
     if using is None:
         # A child of a model with a HiLo key may have another database than its parent.
@@ -185,33 +199,26 @@ def fields_of(collection: str) -> list[Any]:
 _index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 
 
-def field_of(target: str | type[models.Model] | models.Model | CounterField) -> Any:
-    """Return the HiLo field of a label, model or instance: the key, or the only one."""
+def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
+    """Return the HiLo field of a model or an instance: the key, or the only one."""
     if isinstance(target, CounterField):
         return target
-    model = _model_of(target) if isinstance(target, str) else target
-    if not hasattr(model, "_meta"):
+    if not hasattr(target, "_meta"):
         raise LookupError(
             f"{target!r} is no target: name a collection, a label such as "
             f"'shop.Order', a model, an instance or a field."
         )
-    chosen = [field for field in model._meta.fields if isinstance(field, CounterField)]
+    meta = target._meta
+    chosen = [field for field in meta.fields if isinstance(field, CounterField)]
     if len(chosen) > 1:
-        keys = model._meta.pk_fields
+        keys = meta.pk_fields
         chosen = [field for field in chosen if field in keys] or chosen
     if len(chosen) != 1:
         raise LookupError(
-            f"{model._meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
+            f"{meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
             f"name a collection, or a model with one."
         )
     return chosen[0]
-
-
-def _model_of(label: str) -> type[models.Model]:
-    try:
-        return apps.get_model(label)
-    except ValueError as error:
-        raise LookupError(f"{label!r} is no label such as 'shop.Order'.") from error
 
 
 def home_of(using: str) -> str:

@@ -8,9 +8,11 @@ rolls back.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,6 +23,8 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter, CounterKey
 from django_hilo._database.rollback import RollbackDetector, RollbackWatcher
 from django_hilo.counters.ranges import Reservation
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -34,22 +38,32 @@ class Floor:
     step: AdaptiveCapacity = field(default_factory=AdaptiveCapacity)
 
 
+class Lasting(defaultdict[CounterKey, list[tuple[RollbackDetector, T]]]):
+    """What lasts, for each counter, as long as the work that its detector watches."""
+
+    def newest(self, key: CounterKey) -> T | None:
+        """Return what came last and was not rolled back."""
+        entries = self[key]
+        while entries and not entries[-1][0].is_alive():
+            entries.pop()
+        return entries[-1][1] if entries else None
+
+
 class TransactionState:
     """What the open transaction of one connection has reserved and raised."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
         self._pool = pool.current()
-        self._ranges: dict[CounterKey, list[tuple[RollbackDetector, CachedRange]]] = {}
+        self._ranges: Lasting[CachedRange] = Lasting(list)
         # Also ranges that wait for their hook while other hooks of the commit run: a
         # detector lives as long as Django keeps its hook.
         self._unfinished: WeakKeyDictionary[
             RollbackDetector, tuple[CounterKey, CachedRange]
         ] = WeakKeyDictionary()
-        self._capacities: dict[
-            CounterKey, tuple[RollbackDetector, AdaptiveCapacity]
-        ] = {}
-        self._floors: dict[CounterKey, list[tuple[RollbackDetector, Floor]]] = {}
+        # What the transaction goes on from.
+        self.capacities: Lasting[AdaptiveCapacity] = Lasting(list)
+        self.floors: Lasting[Floor] = Lasting(list)
         # Returns a detector of rollbacks of the work up to now.
         self.detector = RollbackWatcher(connection).detector
 
@@ -64,13 +78,9 @@ class TransactionState:
     def take(self, counter: Counter, count: int) -> list[Slice] | None:
         """Take numbers of ranges that this transaction has reserved."""
         with counter.locked():
-            entries = self._valid(counter.key)
-            return take_from(deque(cached for _, cached in entries), count)
-
-    def capacity(self, counter: Counter) -> AdaptiveCapacity:
-        """Return the capacity that this transaction goes on from."""
-        bound = self._capacities.get(counter.key)
-        return bound[1] if bound and bound[0].is_alive() else counter.capacity
+            bound = self._ranges[counter.key]
+            bound[:] = [each for each in bound if each[1].left and each[0].is_alive()]
+            return take_from(deque(cached for _, cached in bound), count)
 
     def add(
         self,
@@ -84,36 +94,19 @@ class TransactionState:
         if not self._connection.in_atomic_block:
             # Outside of atomic(), Django does not announce a commit.
             return take_from(deque(ranges), count)
-        adaptive = AdaptiveCapacity()
+        key, adaptive = counter.key, AdaptiveCapacity()
         adaptive.note(capacity)
         for cached in ranges:
-            detector = self._bind(counter, cached, capacity)
-            self._capacities[counter.key] = detector, adaptive
+            detector = self.detector(partial(self._promote, key, cached, capacity))
+            self._unfinished[detector] = key, cached
+            with counter.locked():
+                self._ranges[key].append((detector, cached))
+        self.capacities[key].append((detector, adaptive))
         return self.take(counter, count)
 
-    def _bind(
-        self, counter: Counter, cached: CachedRange, capacity: int
-    ) -> RollbackDetector:
-        key = counter.key
-
-        def promote() -> None:
-            if self._pool is pool.current():
-                self._pool.counter(key).promote(cached, capacity)
-
-        detector = self.detector(promote)
-        self._unfinished[detector] = key, cached
-        with counter.locked():
-            self._valid(key).append((detector, cached))
-        return detector
-
-    def _valid(self, key: CounterKey) -> list[tuple[RollbackDetector, CachedRange]]:
-        entries = self._ranges.setdefault(key, [])
-        entries[:] = [
-            (detector, cached)
-            for detector, cached in entries
-            if cached.left and detector.is_alive()
-        ]
-        return entries
+    def _promote(self, key: CounterKey, cached: CachedRange, capacity: int) -> None:
+        if self._pool is pool.current():
+            self._pool.counter(key).add([cached], capacity)
 
     def drop(self, counter: Counter, numbers: Iterable[int] | None = None) -> None:
         """Drop the ranges that contain one of these numbers, or all ranges."""
@@ -129,23 +122,7 @@ class TransactionState:
         the reservation rolls back.
         """
         self._ranges.clear()
-        self._capacities.clear()
-        newest: dict[CounterKey, CachedRange] = {}
-        for detector, (key, cached) in list(self._unfinished.items()):
-            known = newest.get(key, cached)
-            if detector.is_alive() and known.high <= cached.high:
-                newest[key] = cached
-        return newest
-
-    def floor(self, key: CounterKey) -> Floor | None:
-        """Return the newest floor of this transaction that was not rolled back."""
-        floors = self._floors.get(key, [])
-        while floors and not floors[-1][0].is_alive():
-            floors.pop()
-        return floors[-1][1] if floors else None
-
-    def note_floor(
-        self, key: CounterKey, floor: Floor, detector: RollbackDetector
-    ) -> None:
-        """Note a floor that lasts as long as the detector's work."""
-        self._floors.setdefault(key, []).append((detector, floor))
+        self.capacities.clear()
+        alive = [found for each, found in self._unfinished.items() if each.is_alive()]
+        # Of the pairs with one key, the last stays.
+        return dict(sorted(alive, key=lambda found: found[1].high))

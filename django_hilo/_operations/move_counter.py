@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from django.db import DEFAULT_DB_ALIAS, router
 
 from django_hilo._allocation.target import (
-    field_of,
     fields_of,
     given_source,
     home_of,
     named_source,
+    resolve,
 )
 from django_hilo._operations.table_scan import highest_number, may_have_table
 from django_hilo.conf import settings
@@ -79,7 +79,7 @@ def plan(
     ``table`` beside. Raises `HiLoError` where there is nothing to move, LookupError
     for an unknown label.
     """
-    fields = [field_of(target)] if "." in target else fields_of(target)
+    fields = [resolve(target, using).field] if "." in target else fields_of(target)
     field = fields[0] if fields else None
     if using is None:
         using = router.db_for_write(field.model) if field else DEFAULT_DB_ALIAS

@@ -41,17 +41,10 @@ def reserved(low: int, high: int, prefix: str = "", tag: str = "A") -> Reservati
     return Reservation("orders", tag, Range(low, high), prefix, "ticket")
 
 
-def ahead(share: float) -> Refill:
-    """A refill after which the next range is fetched ahead."""
-    refill = Refill()
-    refill.prefetch_at = share
-    return refill
-
-
 @pytest.fixture
 def counter() -> Counter:
     counter = Counter(CounterKey(None, "orders", "A"))
-    assert counter.add(Refill(), [reserved(1, 5000)], 5000, 1)[0].low == 1
+    assert counter.add([CachedRange(reserved(1, 5000))], 5000, 1)[0].low == 1
     return counter
 
 
@@ -161,14 +154,14 @@ class TestCounters:
         assert list(ids) == ["orders/5000-A"]
         assert counter.cut(STYLE, ids) is None
         assert counter.take(1) is None
-        counter.add(Refill(), [reserved(7001, 7100)], 100, 1)
+        counter.add([CachedRange(reserved(7001, 7100))], 100, 1)
         assert next(counter.cut(STYLE, None)) == "orders/7002-A"
 
     def test_a_block_where_it_is_long_due(self, counter):
         """Another thread reserves already, so that nothing is fetched ahead."""
         counter.take(4999)
         counter.begin_refill(Refill())
-        counter.add(ahead(0.5), [reserved(5001, 5100)], 100, 90)
+        counter.add([CachedRange(reserved(5001, 5100))], 100, 90, 0.5)
         assert counter.is_due
         assert not counter.begin_ahead(Refill())
         ids = counter.cut(STYLE, None)
@@ -188,7 +181,7 @@ class TestCounters:
     @pytest.mark.parametrize("asked", [0, 10, 49, 50, 51, 60, 98])
     def test_each_is_given_once_while_the_next_range_is_on_its_way(self, asked):
         counter = Counter(CounterKey(None, "orders", "A"))
-        counter.add(ahead(0.5), [reserved(1, 100)], 100, 1)
+        counter.add([CachedRange(reserved(1, 100))], 100, 1, 0.5)
         assert counter.begin_refill(Refill()) is None  # another thread's, of many
         given = [1]
         if asked:
@@ -205,7 +198,7 @@ class TestCounters:
     )
     def test_the_next_range_is_due_no_sooner_than_asked_for(self, share, due_at):
         counter = Counter(CounterKey(None, "orders", "A"))
-        counter.add(ahead(share), [reserved(1, 100)], 100, 1)
+        counter.add([CachedRange(reserved(1, 100))], 100, 1, share)
         ids, given = None, 1
         while not counter.is_due:
             ids = counter.cut(Numbers(), ids)
@@ -232,9 +225,9 @@ class TestCounters:
                 counter.take(1)
         ours = reserved(7001, 7100)
         if way == "numbers":
-            assert counter.add(Refill(), [ours], 100, 1)[0].low == 7001
+            assert counter.add([CachedRange(ours)], 100, 1)[0].low == 7001
         else:
-            counter.add(Refill(), [ours], 100, 0)
+            counter.add([CachedRange(ours)], 100, 0)
             assert next(counter.cut(STYLE, ids)) == "orders/7001-A"
 
     def test_an_interrupt_while_numbers_are_taken_back(self, counter, monkeypatch):
@@ -277,7 +270,7 @@ class TestThreads:
                             break
             given.append(numbers)
 
-        counter.add(Refill(), [reserved(5001, 60_000)], 55_000, 1)
+        counter.add([CachedRange(reserved(5001, 60_000))], 55_000, 1)
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)
         try:
@@ -311,7 +304,7 @@ class TestForks:
         new_process()
         assert list(ids) == []
         own = Counter(counter.key)
-        own.add(Refill(), [reserved(1, 100)], 100, 1)
+        own.add([CachedRange(reserved(1, 100))], 100, 1)
         assert next(own.cut(STYLE, None)) == "orders/2-A"
 
 

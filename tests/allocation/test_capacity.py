@@ -41,7 +41,7 @@ def test_capacity_stays_in_its_bounds(last_size, seconds, least, more):
 def test_a_million_numbers_cost_at_most_26_reservations():
     capacity, left, reservations = AdaptiveCapacity(), 1_000_000, 0
     while left > 0:
-        size = capacity.next(32, 32, 1_048_576)
+        size = capacity.next(32, 1_048_576)
         capacity.note(size)
         left, reservations = left - size, reservations + 1
     assert reservations <= 26
