@@ -79,7 +79,10 @@ class AssignsIds(ReadsNotes, WritesOptions):
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
             self.record_inserted([model_instance], using)
-        return getattr(model_instance, self.attname)
+        value = getattr(model_instance, self.attname)
+        if add and self.assigned_for(model_instance) is None:
+            self.note_explicit(value)
+        return value
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
@@ -177,6 +180,9 @@ class AssignsIds(ReadsNotes, WritesOptions):
             self.record(found, using)
         for each in instances:
             setattr(each._state, ASSIGNED + self.attname, None)
+
+    def note_explicit(self, value: Any) -> None:
+        """Note an explicit id, before its row is inserted."""
 
     def note_refused(self, error: IntegrityError, using: str) -> None:
         """Note that rows with ids of the field could not be inserted."""

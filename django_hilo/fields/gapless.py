@@ -23,13 +23,15 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
 
     The number is taken in the transaction that inserts the row: a rollback gives it
     back, and other writers of the collection wait for the commit (RavenDB's
-    identities). ``collection`` is as in `HiLoField`; ``max_length`` is 64.
+    identities). ``collection`` and ``any_id`` are as in `HiLoField`; ``max_length`` is
+    64.
     """
 
     @overload
     def __init__(
         self: "GaplessIdField[Text, str]",
         collection: str | None = ...,
+        any_id: bool = ...,
         *,
         null: Literal[False] = ...,
         **kwargs: Any,
@@ -38,14 +40,17 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def __init__(
         self: "GaplessIdField[Text, str | None]",
         collection: str | None = ...,
+        any_id: bool = ...,
         *,
         null: bool,
         **kwargs: Any,
     ) -> None: ...
-    def __init__(self, collection: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, collection: str | None = None, any_id: bool = False, **kwargs: Any
+    ) -> None:
         self.collection = collection
         kwargs.setdefault("max_length", 64)
-        super().__init__(**kwargs)
+        super().__init__(any_id, **kwargs)
 
     def is_missing(self, instance: models.Model) -> bool:
         return super().is_missing(instance) or self.was_rolled_back(instance)

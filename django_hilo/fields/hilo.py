@@ -46,6 +46,9 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     - ``capacity`` and ``max_capacity`` bound the size of ranges.
     - ``server_ids`` accepts RavenDB's requests for ids: an object saved with the id
       ``orders|`` gets the next gapless id, with ``orders/`` one of 19 digits.
+    - ``any_id`` accepts explicit ids that are any text, as a ``convention`` does.
+      Without them `full_clean()` refuses what is no id of the collection, and saving it
+      warns once a process.
     - ``max_length`` is 64 by default, and 128 with an anchor.
     """
 
@@ -66,6 +69,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         capacity: int | None = ...,
         max_capacity: int | None = ...,
         server_ids: bool = ...,
+        any_id: bool = ...,
         *,
         null: Literal[False] = ...,
         **kwargs: Any,
@@ -88,17 +92,18 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         capacity: int | None = None,
         max_capacity: int | None = None,
         server_ids: bool = False,
+        any_id: bool = False,
         **kwargs: Any,
     ) -> None:
         self.collection, self.anchor, self.convention = collection, anchor, convention
         self.width, self.server_ids = width, server_ids
         self.capacity, self.max_capacity = capacity, max_capacity
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
-        super().__init__(**kwargs)
+        super().__init__(any_id, **kwargs)
 
-    def validate(self, value: Any, model_instance: models.Model | None) -> None:
-        self._is_valid_request(value)
-        super().validate(value, model_instance)
+    def takes(self, value: Any) -> bool:
+        is_request = self._is_valid_request(value)
+        return is_request or self.convention is not None or super().takes(value)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = super().pre_save(model_instance, add)
@@ -202,18 +207,18 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         if not _is_request(value):
             return False
         if not self.server_ids:
-            fault = _(
+            refusal = _(
                 "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which this "
                 "field does not take: set server_ids=True on it, or leave the id out."
             )
         elif value[:-1].lower() != self.collection_name.lower():
-            fault = _(
+            refusal = _(
                 "The id “%(id)s” asks for an id of another collection than “%(own)s”."
             )
         else:
             return True
         params = {"id": value, "end": value[-1], "own": self.collection_name}
-        raise ValidationError(fault, code="server_ids", params=params)
+        raise ValidationError(refusal, code="server_ids", params=params)
 
     def number_in(self, value: Any, target: Target) -> int | None:
         id = parse_or_none(value)

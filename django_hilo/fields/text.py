@@ -1,12 +1,16 @@
 """The base of fields with text ids."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.expressions import Combinable
+from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields.base import AssignsIds
+from django_hilo.identifiers import parse_or_none, shown
 
 Text = str | Combinable | None
 
@@ -33,13 +37,53 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     # An object without an id must start as None: Django takes "" for a saved key.
     empty_strings_allowed = False
-    own_options = {"editable": False, "blank": True, "collection": None}
-    non_db_attrs = (*models.CharField.non_db_attrs, "collection")
+    own_options = {
+        "editable": False,
+        "blank": True,
+        "collection": None,
+        "any_id": False,
+    }
+    non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
+    _has_warned = False
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, any_id: bool = False, **kwargs: Any) -> None:
+        self.any_id = any_id
         kwargs.setdefault("editable", False)
         kwargs.setdefault("blank", True)
         super().__init__(**kwargs)
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is an id of the field's collection, or may be any text."""
+        if self.any_id or self.is_copy:
+            return True
+        id = parse_or_none(value)
+        own = self.collection_name.lower()
+        return id is not None and id.collection.lower() == own
+
+    def validate(self, value: Any, model_instance: models.Model | None) -> None:
+        super().validate(value, model_instance)
+        is_new = model_instance is None or model_instance._state.adding
+        if is_new and not self.takes(value):
+            raise ValidationError(
+                _(
+                    "“%(id)s” is no id of “%(own)s”. Leave the id out, or set "
+                    "any_id=True on the field."
+                ),
+                code="any_id",
+                params={"id": value, "own": self.collection_name},
+            )
+
+    def note_explicit(self, value: Any) -> None:
+        is_text = isinstance(value, str)
+        if is_text and not (self._has_warned or self.takes(value)):
+            warnings.warn(
+                f"{self} received {shown(value)}, which is no id of "
+                f"{self.collection_name!r}. If the field takes any text, set "
+                f"any_id=True.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self._has_warned = True
 
     def db_type(self, connection: Any) -> str | None:
         own = self.max_length and dialect_of(connection).id_type(self.max_length)

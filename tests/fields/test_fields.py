@@ -424,7 +424,7 @@ class TestColumn:
             HiLoField("things", primary_key=True),
             HiLoField(anchor="order", max_length=80),
             HiLoField(capacity=10, max_capacity=100, editable=True, blank=False),
-            HiLoField(None, "order", isinstance, 19, 10, 100, True),
+            HiLoField(None, "order", isinstance, 19, 10, 100, True, True),
             HiLoField(collection="a", verbose_name="number", unique=True, null=True),
         ],
     )
