@@ -416,5 +416,5 @@ def test_returns_do_not_retry_for_long(monkeypatch, settings):
         error.__cause__.sqlite_errorcode = 5
         raise error
 
-    monkeypatch.setattr("django_hilo._database.connection._once", fail)
+    monkeypatch.setattr("django_hilo.counters.reservation.short_transaction", fail)
     assert return_ranges() == 0
