@@ -1,7 +1,5 @@
 """The configuration of the app: checks, converters, lookups and process hooks."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """The settings, read from ``settings.HILO`` at each use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings as django_settings

@@ -1,7 +1,5 @@
 """The path converter ``hilo``: one id in a URL, and nothing of what follows it."""
 
-from __future__ import annotations
-
 import re
 
 from django.urls import register_converter

@@ -1,7 +1,5 @@
 """The errors of django-hilo."""
 
-from __future__ import annotations
-
 from django.db import OperationalError
 
 

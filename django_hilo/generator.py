@@ -5,8 +5,6 @@ field or a source. Numbers and ids that you take yourself are unique per counter
 if you store them elsewhere, keep them apart from those of other collections.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import wait

@@ -5,8 +5,6 @@ the collection ends at the separator, the anchor starts at the first ``$``, the 
 is upper-case letters after a ``-`` at the end, and the number is the digits before it.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Signals for ranges and for changes of counters."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

@@ -4,8 +4,6 @@ Each test begins as a process that has just started: with an empty memory, and w
 counters that stand at the last number that was taken before the test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module

@@ -5,8 +5,6 @@ meanwhile, and errors are shared. With ``HILO["PREFETCH_AT"]`` a thread in the
 background reserves the next range before the numbers are used up.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each counter has one lock, which is held for microseconds and never over I/O. Th
 of a fork starts with an empty pool and new locks.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque

@@ -1,7 +1,5 @@
 """Count the rows of models by the buckets of their ids; needs the package xxhash."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from heapq import nlargest

@@ -5,8 +5,6 @@ under the lock of reservations, so that none is lost, and sends `counter_changed
 the user. It commits at once, even inside a caller's transaction, except on SQLite.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

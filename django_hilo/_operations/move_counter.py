@@ -1,7 +1,5 @@
 """Moving a counter: from another system's to our own, and back; never down."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, router

@@ -1,7 +1,5 @@
 """Hooks of a process: its exit, forks, ends of requests, and migrations."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

@@ -3,8 +3,6 @@
 A lent range belongs to the program that asked for it: this process keeps nothing of it.
 """
 
-from __future__ import annotations
-
 from django.db import InterfaceError, OperationalError, router
 from django.utils.translation import gettext as _
 

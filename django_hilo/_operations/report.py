@@ -3,8 +3,6 @@
 docs/how-to/observability.md documents their keys, which do not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

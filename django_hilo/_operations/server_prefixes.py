@@ -1,7 +1,5 @@
 """Set and delete server prefixes, under rules that keep the ids of nodes apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.exceptions import ValidationError

@@ -1,7 +1,5 @@
 """Look into the tables of the models for the highest number of a counter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ To show them in another theme, mix them with its ModelAdmin and register the res
 their place: ``class Mine(HiLoDocumentAdmin, unfold.admin.ModelAdmin)``.
 """
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from django_hilo.admin.counters import HiLoDocumentAdmin

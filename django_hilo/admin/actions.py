@@ -1,8 +1,6 @@
 """The actions on counters that are selected in the list."""
 
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

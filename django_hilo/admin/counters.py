@@ -1,8 +1,6 @@
 """The admin of counters: a thin face of `django_hilo._operations.edit_counter`."""
 
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

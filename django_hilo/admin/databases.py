@@ -7,8 +7,6 @@ So two tabs, or an old entry of the history, never mix databases up.
 
 # Django's admin classes take no type arguments at run time.
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any, ClassVar

@@ -1,8 +1,6 @@
 """The admin of gapless counters: they are shown, started and raised."""
 
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

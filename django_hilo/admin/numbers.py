@@ -1,8 +1,6 @@
 """Admin pages of a number that is changed under a lock, and not by saving a row."""
 
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

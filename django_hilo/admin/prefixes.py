@@ -1,8 +1,6 @@
 """The admin of server prefixes."""
 
 # mypy: allow-any-generics
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

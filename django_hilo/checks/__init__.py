@@ -3,8 +3,6 @@
 Their modules are imported when checks run, which the workers of a server never do.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """System checks of the databases of rows and counters."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any

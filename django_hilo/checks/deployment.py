@@ -6,8 +6,6 @@ not stop the others. Tables are looked at by index only, a bounded number of tim
 ``hilo_raise_max --dry-run`` reads them whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

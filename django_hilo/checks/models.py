@@ -1,7 +1,5 @@
 """System checks of the models together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

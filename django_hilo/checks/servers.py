@@ -1,7 +1,5 @@
 """Deploy checks of a server: what it may lose, who else writes, what is before it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """System checks of ``HILO``, key by key."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """System checks of counters that other systems own, against the database's catalog."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any

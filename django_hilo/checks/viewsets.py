@@ -1,7 +1,5 @@
 """A system check of the routes of Django REST framework's ViewSets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

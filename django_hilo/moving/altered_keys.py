@@ -1,7 +1,5 @@
 """Keys that a plain AlterField would change to a `HiLoField`, leaving their values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

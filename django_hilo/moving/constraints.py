@@ -1,7 +1,5 @@
 """The foreign keys that refer to the key, by the catalogue of the database."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from django_hilo.exceptions import HiLoError

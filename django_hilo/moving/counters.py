@@ -1,7 +1,5 @@
 """The counter of the ids, and the numbering of the column that they replace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models.fields import AutoFieldMixin

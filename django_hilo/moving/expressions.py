@@ -1,7 +1,5 @@
 """SQL expressions without parameters, for DDL and for plans, by database."""
 
-from __future__ import annotations
-
 import string
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The MoveToHiLo operations of a migration, and the states that they run between."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from django.apps import apps

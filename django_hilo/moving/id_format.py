@@ -1,7 +1,5 @@
 """The format of moved ids: the one that the field gives to new ids."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from django_hilo._allocation.block import TextFormat

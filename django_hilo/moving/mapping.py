@@ -1,7 +1,5 @@
 """The table that keeps each UUID beside its id, from the way there to the way back."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

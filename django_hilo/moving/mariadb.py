@@ -1,7 +1,5 @@
 """MariaDB commits each statement, so each can be repeated after a crash in between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo.moving import counters, mapping

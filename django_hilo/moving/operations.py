@@ -1,7 +1,5 @@
 """The migration operation that changes a key to a `HiLoField`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any

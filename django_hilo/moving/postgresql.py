@@ -1,7 +1,5 @@
 """PostgreSQL rewrites each table once, in the transaction of the migration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo.exceptions import HiLoError

@@ -1,7 +1,5 @@
 """Checks before anything is changed; each error says what to do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import connections

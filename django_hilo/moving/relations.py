@@ -4,8 +4,6 @@ Foreign keys come from the state of the migration. Generic ones are in no state:
 come from the installed apps, and from what the operation names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """SQLite copies each table to change it; the whole move is one transaction."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo._database.dialects import dialect_of

@@ -1,7 +1,5 @@
 """A move is a list of steps, which a plan prints and a migration runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """References of installed models that the state of the migration does not have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.apps import apps as installed

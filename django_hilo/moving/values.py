@@ -8,8 +8,6 @@ The methods take and return SQL over the text of a column:
 A ``generic`` column contains ``str(key)``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from django_hilo._allocation.block import TextFormat

@@ -1,7 +1,5 @@
 """Permissions and rates of the endpoints."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from rest_framework.permissions import BasePermission

@@ -1,7 +1,5 @@
 """How much of a request's body is read, and how."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext as _

@@ -1,7 +1,5 @@
 """Look up the counter that an address names, or raise NotFound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from django.core.exceptions import ValidationError

@@ -1,7 +1,5 @@
 """Turn errors of the layers below into answers over HTTP."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

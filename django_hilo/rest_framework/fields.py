@@ -1,7 +1,5 @@
 """Serializer fields, whose messages name the bounds."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from typing import Any, NoReturn

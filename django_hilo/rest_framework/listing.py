@@ -1,7 +1,5 @@
 """Pages, filters and order of the lists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

@@ -1,7 +1,5 @@
 """The parameters after the ``?`` of an address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _

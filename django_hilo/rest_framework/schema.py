@@ -3,8 +3,6 @@
 The views' docstrings, serializers and queries are the texts and types of the schema.
 """
 
-from __future__ import annotations
-
 from inspect import getdoc
 from typing import Any
 

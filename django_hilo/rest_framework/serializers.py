@@ -1,7 +1,5 @@
 """The bodies of requests and answers. A counter's ticket is never shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _

@@ -3,8 +3,6 @@
 ``path("hilo/", include("django_hilo.rest_framework.urls"))``
 """
 
-from __future__ import annotations
-
 from django.apps import apps
 from django.urls import path
 

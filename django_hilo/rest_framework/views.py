@@ -3,8 +3,6 @@
 The docstrings are shown in the browsable API and in the schema.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.db import DEFAULT_DB_ALIAS

@@ -4,8 +4,6 @@ An id that is anchored has the bucket of its anchor, so documents that belong to
 stay together wherever buckets are distributed.
 """
 
-from __future__ import annotations
-
 from django_hilo.exceptions import InvalidDocumentId
 
 BUCKETS = 1024 * 1024

@@ -1,7 +1,5 @@
 """RavenDB's shard numbers: which of its shards has a document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ or `Sequence`) and a rule of `rules` is for any other system. ``settings.py`` ma
 all of them: none needs the models.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

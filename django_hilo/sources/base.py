@@ -1,7 +1,5 @@
 """The interface of counters: our own, and those that other systems own."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 

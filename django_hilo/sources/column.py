@@ -1,7 +1,5 @@
 """The counters of integer keys that name no source."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from functools import partial

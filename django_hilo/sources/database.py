@@ -1,7 +1,5 @@
 """Sequences of the database that no other system uses."""
 
-from __future__ import annotations
-
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER

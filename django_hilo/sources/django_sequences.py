@@ -1,7 +1,5 @@
 """Counters of the package django-sequences."""
 
-from __future__ import annotations
-
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER

@@ -1,7 +1,5 @@
 """Counters of Doctrine; checked against ORM 2.14 with DBAL 3.6."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from django.utils.deconstruct import deconstructible

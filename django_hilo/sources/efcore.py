@@ -1,7 +1,5 @@
 """UseHiLo() of EF Core and Npgsql; checked by recorded vectors, not a process."""
 
-from __future__ import annotations
-
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER

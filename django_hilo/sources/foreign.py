@@ -1,7 +1,5 @@
 """A counter that another system owns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar

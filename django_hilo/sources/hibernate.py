@@ -4,8 +4,6 @@
 2147483647 and wraps without an error.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The Hilo sequences of Marten; checked against a function with its behaviour."""
 
-from __future__ import annotations
-
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER

@@ -3,8 +3,6 @@
 ``max_number`` is the highest id that the partner's type takes: it cuts higher ones.
 """
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from django.utils.deconstruct import deconstructible

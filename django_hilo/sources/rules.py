@@ -5,8 +5,6 @@ gives. Each system reads it in its own way: the same row by the wrong rule gives
 twice. L1, M1 ... name the rules as docs/how-to/sources.md lists them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

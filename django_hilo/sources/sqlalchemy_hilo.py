@@ -1,7 +1,5 @@
 """The package sqlalchemy-hilo, whose counters cannot be shared."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from django_hilo.exceptions import UnsafeSource

@@ -5,8 +5,6 @@ Each reads a stored column if the model has one, and computes the part otherwise
 `identifiers.parse` defines ids, `identifiers.anchor_in` anchors.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import NotSupportedError, models

@@ -3,8 +3,6 @@ r"""The parts of an id as SQL of MariaDB, by regular expressions.
 A match goes from ``\K``, or the start, to a lookahead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo import identifiers

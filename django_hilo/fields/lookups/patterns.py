@@ -6,8 +6,6 @@ database cannot compute. Indexes and generated columns contain this SQL, so a ch
 it would no longer find them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo.identifiers import SEPARATORS

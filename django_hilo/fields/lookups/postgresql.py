@@ -3,8 +3,6 @@
 A single pattern with all bounds in it takes more than ten times as long.
 """
 
-from __future__ import annotations
-
 import string
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SQL functions for connections to SQLite, which has no regular expressions."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

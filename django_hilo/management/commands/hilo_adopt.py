@@ -1,7 +1,5 @@
 """The command that raises a counter over that of another system."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentTypeError
 from typing import Any

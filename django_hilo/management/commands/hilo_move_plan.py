@@ -1,7 +1,5 @@
 """The command that prints what a `MoveToHiLo` migration would do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

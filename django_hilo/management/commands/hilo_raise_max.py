@@ -1,7 +1,5 @@
 """The command that raises counters to the highest ids in the tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

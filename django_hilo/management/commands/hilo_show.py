@@ -1,7 +1,5 @@
 """The command that lists counters and bucket sizes."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The base class of storages."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Names of tables and columns, and the catalogs of the databases about them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

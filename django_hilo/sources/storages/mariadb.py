@@ -1,7 +1,5 @@
 """Sequences of MariaDB."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import Error

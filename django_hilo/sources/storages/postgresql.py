@@ -1,7 +1,5 @@
 """Sequences of PostgreSQL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import Error

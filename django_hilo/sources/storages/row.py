@@ -1,7 +1,5 @@
 """Counters in one row of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Counters in a sequence of the database."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import Error, connections
