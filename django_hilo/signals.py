@@ -47,6 +47,15 @@ range_reserved = Signal()
 # handlers may be gone. Committed as above.
 range_returned = Signal()
 
+# Sent when a process meets a counter under the numbers that it has reserved: after a
+# restore, a failover, SQL. Once, until it has found the counter higher. With
+#   using, collection, node_tag: str, as above;
+#   max: int, the Max that it met, before it reserved over the numbers that it knows;
+#   known: int, the highest number that it knows to be reserved.
+# In the thread of the reservation, just before its range_reserved. Whoever receives it
+# runs hilo_raise_max, and looks at docs/how-to/run-books.md.
+counter_fell_back = Signal()
+
 # Sent after a user changed something over the admin, REST or a seed of RavenDB's
 # clients, with
 #   using: str, as above;

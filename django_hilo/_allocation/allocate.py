@@ -94,10 +94,11 @@ def _allocate_bound(target: Target, counter: Counter, count: int) -> list[Slice]
         if connection.in_atomic_block:
             adaptive = state.capacities.newest(counter.key) or counter.capacity
             capacity = adaptive.next(*target.capacities)
-        reserved = _reserve(target, counter, max(capacity, count), count, bound=True)
+        size = max(capacity, count)
+        reserved, fell_from = _reserve(target, counter, size, count, bound=True)
         slices = state.add(counter, reserved, capacity, count)
         for each in reserved:
-            reservation.announce(each, target.using)
+            reservation.announce(each, target.using, fell_from)
     return slices
 
 
@@ -133,7 +134,7 @@ def _refill_as(
     try:
         capacity = counter.capacity.next(*target.capacities)
         size, at_least = max(capacity, count), max(count, 1)
-        reserved = _reserve(target, counter, size, at_least, bound=False)
+        reserved, fell_from = _reserve(target, counter, size, at_least, bound=False)
         ranges = list(map(CachedRange, reserved))
         share, db = settings.PREFETCH_AT, connections[target.using]
         # SQLite has one writer at a time, tests end their transactions and databases,
@@ -146,14 +147,17 @@ def _refill_as(
         raise
     counter.end_refill(mine)
     for each in reserved:
-        reservation.announce(each, target.using)
+        reservation.announce(each, target.using, fell_from)
     return slices
 
 
 def _reserve(
     target: Target, counter: Counter, size: int, at_least: int, bound: bool
-) -> list[Reservation]:
-    """Reserve ranges of a target's counter, over all numbers that are known."""
+) -> tuple[list[Reservation], int]:
+    """Reserve ranges of a target's counter, over all numbers that are known.
+
+    Return them, and what the counter fell back from if this process sees it now, or 0.
+    """
     source, minimum = target.source, counter.seen
     if bound or counter.source is None:
         minimum = max(minimum, source.minimum_of_rows(target.using))
@@ -167,19 +171,10 @@ def _reserve(
         bound=bound,
     )
     counter.source = source
-    met = reserved[0].met
-    if met is not None:
-        # Another thread may have raised Max or returned a range meanwhile.
-        was_low, counter.is_low = counter.is_low, met < min(stored, counter.stored)
-        if counter.is_low and not was_low:
-            logger.warning(
-                "%s on %r fell back to %d, from at least %d: by a restore, a failover, "
-                "SQL, or another site with its node tag. This process goes on over the "
-                "numbers that it knows, but others may not know them. Run: "
-                "python manage.py hilo_raise_max --database=%s",
-                *(source.name, target.using, met, stored, target.using),
-            )
-    return reserved
+    met, was_low = reserved[0].met, counter.is_low
+    # Another thread may have raised Max or returned a range meanwhile.
+    counter.is_low = met is not None and met < min(stored, counter.stored)
+    return reserved, stored if counter.is_low and not was_low else 0
 
 
 def _wait(target: Target, refill: Refill) -> None:

@@ -32,7 +32,7 @@ from django_hilo.identifiers import (
     check_server_prefix,
 )
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.signals import range_reserved, range_returned, send
+from django_hilo.signals import counter_fell_back, range_reserved, range_returned, send
 
 logger = logging.getLogger("django_hilo")
 
@@ -137,8 +137,24 @@ def reserve_range(
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
 
-def announce(reservation: Reservation, using: str) -> None:
-    """Log a reservation, and send `range_reserved`."""
+def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
+    """Log a reservation, and send `range_reserved`.
+
+    Before that, warn of a counter that fell back from ``fell_from``, unless that is 0.
+    """
+    if fell_from:
+        collection, node_tag = reservation.collection, reservation.node_tag
+        logger.warning(
+            "HiLoDocument %r on %r fell back to %d, from at least %d: by a restore, a "
+            "failover, SQL, or another site with its node tag. This process goes on "
+            "over the numbers that it knows, but others may not know them. Run: "
+            "python manage.py hilo_raise_max --database=%s",
+            *(HiLoDocument.key(collection, node_tag), using),
+            *(reservation.met, fell_from, using),
+        )
+        facts = {"using": using, "collection": collection, "node_tag": node_tag}
+        numbers = {"max": reservation.met, "known": fell_from}
+        send(counter_fell_back, HiLoDocument, **facts, **numbers)
     logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
         send(range_reserved, HiLoDocument, using=using, reservation=reservation)
