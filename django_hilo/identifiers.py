@@ -7,6 +7,7 @@ is upper-case letters after a ``-`` at the end, and the number is the digits bef
 
 import re
 import string
+import unicodedata
 from typing import Any, NamedTuple
 
 from django_hilo.exceptions import InvalidDocumentId
@@ -135,6 +136,18 @@ def parse_or_none(text: Any) -> DocumentId | None:
         return parse(text)
     except InvalidDocumentId:
         return None
+
+
+def parse_alike(text: Any) -> DocumentId | None:
+    """Return the parts of an id that MariaDB or MySQL may take for equal to a text.
+
+    Their collations ignore case, accents, signs without a width, and spaces at the end.
+    """
+    found = parse_or_none(text)
+    if found is None and isinstance(text, str):
+        ascii = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        found = parse_or_none(ascii.rstrip(" ").upper())
+    return found
 
 
 def family_of(id: DocumentId) -> tuple[str, str, str]:

@@ -215,12 +215,12 @@ class AssignsIds(ReadsNotes, WritesOptions):
             target = target or self.target(using)
             # Not explicit if it was assigned for another alias with the same counter.
             if alias is None or self.target(alias).key != target.key:
-                number = self.number_in(value, target)
+                number = self.number_in(value, target, using)
                 if number is not None:
                     found[str(value)] = number
         return found
 
-    def number_in(self, value: Any, target: Target) -> int | None:
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
         """Return the number of an id that the counter could give, else None."""
         raise NotImplementedError  # pragma: no cover - each kind has its own
 

@@ -15,7 +15,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
 from django_hilo.fields.instance_state import TAKEN, Instances, distinct
 from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
-from django_hilo.identifiers import check_separator, family_of, id_start, parse_or_none
+from django_hilo.identifiers import check_separator, family_of, id_start
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
@@ -94,7 +94,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         found: dict[str, int] = {}
         own = (self.collection_name.lower(), "", "")
         for value, _ in self.explicit_values(instances, using):
-            id = parse_or_none(value)
+            id = self.parsed(value, using)
             if id and family_of(id) == own:
                 found[value] = id.number
         return found

@@ -23,6 +23,7 @@ from django_hilo.identifiers import (
     anchor_in,
     family_of,
     parse,
+    parse_alike,
     parse_or_none,
 )
 
@@ -220,8 +221,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         params = {"id": value, "end": value[-1], "own": self.collection_name}
         raise ValidationError(refusal, code="server_ids", params=params)
 
-    def number_in(self, value: Any, target: Target) -> int | None:
-        id = parse_or_none(value)
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+        id = self.parsed(value, using)
         if id is None or id.collection.lower() != target.collection.lower():
             return None
         return id.number if id.node_tag in ("", target.node_tag) else None
@@ -245,4 +246,5 @@ def _is_request(value: Any) -> bool:
 
 def _untagged(ids: dict[str, int]) -> list[int]:
     """Return the numbers of ids without a node tag, as gapless ids are."""
-    return [number for id, number in ids.items() if not parse(id).node_tag]
+    parsed = {number: parse_alike(id) for id, number in ids.items()}
+    return [number for number, id in parsed.items() if id and not id.node_tag]

@@ -123,7 +123,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self._has_no_counter else super().explicit_ids(instances, using)
 
-    def number_in(self, value: Any, target: Target) -> int | None:
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
         try:
             return max(int(value), 0) or None
         except (TypeError, ValueError, OverflowError):

@@ -4,13 +4,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import connections, models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields.base import AssignsIds
-from django_hilo.identifiers import parse_or_none, shown
+from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
 Text = str | Combinable | None
 
@@ -59,6 +59,11 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         id = parse_or_none(value)
         own = self.collection_name.lower()
         return id is not None and id.collection.lower() == own
+
+    def parsed(self, value: Any, using: str) -> DocumentId | None:
+        """Return the parts of an id that a database takes for equal to a value."""
+        loosely = dialect_of(connections[using]).compares_loosely
+        return parse_alike(value) if loosely else parse_or_none(value)
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         super().validate(value, model_instance)

@@ -27,7 +27,7 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
-from tests.apps.records.models import Numbered, Order, Plain
+from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
 from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN
 
@@ -90,6 +90,18 @@ class TestExplicitIds:
     def test_ids_of_other_kinds_raise_nothing(self, key):
         Order.objects.create(id=key)
         assert next_number(Order) == 1
+
+    @pytest.mark.parametrize("id", ["{}/3-a", "{}/3-A ", "{}/3-\u00c1", "{}/3 "])
+    @pytest.mark.parametrize("model", [Order, Claim, Letter])
+    def test_ids_that_the_database_may_take_for_equal(self, model, id):
+        """As MariaDB and MySQL compare texts: without case, accents, final spaces."""
+        given = "claims|" if model is Claim else None
+        model.objects.create()
+        model.objects.create(id=id.format(model._meta.pk.collection_name))
+        for _ in range(40):
+            model.objects.create()
+            model.objects.create(id=given)
+        assert model.objects.count() == 82
 
     def test_an_update_raises_nothing(self):
         Order.objects.create(id="orders/5-A")

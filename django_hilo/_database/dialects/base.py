@@ -32,6 +32,8 @@ class Dialect:
     # Counters use the process's own connection outside transactions too, since waits
     # are bounded by variables of the session.
     always_own_connection = False
+    # Texts that differ in case, accents or spaces at the end may be equal.
+    compares_loosely = False
     # Integer keys are drawn from the sequence of their column.
     draws_keys_from_sequence = False
     # Integer keys come from our counter, which raises the column's own numbering along.

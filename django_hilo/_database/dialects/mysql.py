@@ -41,6 +41,7 @@ class MySQL(Dialect):
 
     name = "MySQL"
     always_own_connection = True
+    compares_loosely = True
 
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error
