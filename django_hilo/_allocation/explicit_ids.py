@@ -89,7 +89,9 @@ def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
         # Not a detector of the state: the floor is written even if SQL rolled back a
         # part of the transaction, since an unneeded floor is only a gap.
         raise_it = partial(_raise_now, target, counter, floor)
-        floors[target.key].append((RollbackDetector(connection, raise_it), floor))
+        detector = RollbackDetector(connection, raise_it)
+        detector.go_first()
+        floors[target.key].append((detector, floor))
 
 
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:

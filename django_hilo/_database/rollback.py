@@ -30,10 +30,17 @@ class RollbackDetector:
 
     def is_alive(self) -> bool:
         """Whether the transaction is open, and the work before it not rolled back."""
-        # A rollback removes the last hooks, so those before them keep their places.
-        hooks, place = self._connection.run_on_commit, self._place
-        is_kept = place < len(hooks) and hooks[place][1] == self._committed
-        return is_kept and not self.is_invalidated
+        hooks, mine = self._connection.run_on_commit, self._committed
+        if self._place >= len(hooks) or hooks[self._place][1] != mine:
+            # It moves only where a hook goes first, or such a hook is rolled back.
+            places = (place for place, hook in enumerate(hooks) if hook[1] == mine)
+            self._place = next(places, len(hooks))
+        return self._place < len(hooks) and not self.is_invalidated
+
+    def go_first(self) -> None:
+        """Be called before others' hooks: one that raises ends the calls (Django)."""
+        hooks = self._connection.run_on_commit
+        hooks.insert(0, hooks.pop(self._place))
 
     def _committed(self) -> None:
         # captureOnCommitCallbacks(execute=True) calls hooks of an open transaction.

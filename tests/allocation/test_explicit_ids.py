@@ -42,6 +42,10 @@ class Undo(Exception):
     pass
 
 
+def raise_undo(*args, **kwargs):
+    raise Undo
+
+
 @transactional
 class TestExplicitIds:
     def test_the_next_range_clears_an_explicit_id(self, new_process):
@@ -146,6 +150,17 @@ class TestExplicitIds:
             Order.objects.create(id="orders/3000-A")
         new_process()
         assert next_number(Order) > 3000
+
+    def test_hooks_of_others_that_raise_do_not_lose_it(self, new_process):
+        with pytest.raises(Undo), transaction.atomic():
+            transaction.on_commit(raise_undo)
+            with transaction.atomic():
+                Order.objects.create(id="orders/10-A")
+            Order.objects.create(id="orders/50-A")
+            with pytest.raises(Undo), transaction.atomic():
+                raise Undo
+        new_process()
+        assert next_number(Order) > 50
 
     def test_an_import_pays_in_steps_not_by_rows(self):
         with CaptureQueriesContext(connection) as queries:

@@ -19,6 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django_hilo._allocation import pool
 from django_hilo._database.connection import in_callers_transaction, retry
 from django_hilo._database.own_connection import OwnConnection, UseOwn
+from django_hilo._database.rollback import RollbackDetector
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -258,6 +259,18 @@ class TestRollbacks:
                 raise Undo
             kept = next_number(Order)
         assert next_number(Order) == kept + 1
+
+
+@transactional
+def test_a_hook_that_goes_first_hides_no_other():
+    with transaction.atomic():
+        kept = RollbackDetector(connection, list)
+        with pytest.raises(Undo), transaction.atomic():
+            first = RollbackDetector(connection, list)
+            first.go_first()
+            assert kept.is_alive() and first.is_alive()
+            raise Undo
+        assert kept.is_alive() and not first.is_alive()
 
 
 @servers_only
