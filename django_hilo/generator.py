@@ -19,6 +19,7 @@ from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.fast_path import known, learn, stream
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import in_schema, is_still_there
+from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
 from django_hilo.counters.ranges import HiLoKeyGenerator
 from django_hilo.identifiers import check_anchor
@@ -137,6 +138,7 @@ async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterato
         yield await anext_id(target, using)
 
 
+@kept_open()
 def return_ranges(using: str | None = None) -> int:
     """Return the unused end of each counter's newest range to the counter.
 

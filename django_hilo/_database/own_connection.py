@@ -5,7 +5,8 @@ It is closed as ``CONN_MAX_AGE`` says, always in tests, and before a fork.
 
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -120,12 +121,28 @@ class UseOwn:
                 try:
                     with suppress(AttributeError):  # it could not be opened
                         del connections[own.alias]
-                    own.close_as_due(at_once=not is_sound)
+                    if not is_sound or own.user not in _keepers:
+                        own.close_as_due(at_once=not is_sound)
                 finally:
                     own.user = None
         finally:
             with suppress(RuntimeError):  # it was not acquired
                 own.lock.release()
+
+
+# Threads that are inside `kept_open`.
+_keepers: set[int] = set()
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Keep what this thread opens for a counter open for the next one in the block."""
+    _keepers.add(threading.get_ident())
+    try:
+        yield
+    finally:
+        _keepers.discard(threading.get_ident())
+        close_obsolete()
 
 
 def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:

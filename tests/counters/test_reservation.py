@@ -7,6 +7,7 @@ import pytest
 from django.core import serializers
 from django.db import DataError, OperationalError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
@@ -203,6 +204,23 @@ class TestReturn:
         monkeypatch.setattr("django_hilo.counters.reservation.retry", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
+
+    def test_all_returns_share_one_own_connection(self):
+        opened = []
+
+        def note(connection, **kwargs):
+            opened.append(connection.alias)
+
+        for name in ("orders", "users", "tables"):
+            next_number(name)
+        connection.ensure_connection()
+        connection_created.connect(note)
+        with transaction.atomic():
+            assert return_ranges() == 3
+        connection_created.disconnect(note)
+        if CHOSEN != "sqlite":
+            assert opened == ["default"]
+            assert module._own_connections["default"]._wrapper.connection is None
 
 
 class TestACommitThatFails:
