@@ -1,14 +1,17 @@
 """Hooks of a process: its exit, forks, ends of requests, and migrations."""
 
 import atexit
+import logging
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from django.core.signals import request_finished, request_started, setting_changed
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate, pre_save
 
@@ -20,6 +23,11 @@ from django_hilo._database.dialects import dialect_of
 from django_hilo.counters import gapless, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
+
+logger = logging.getLogger("django_hilo")
+
+# Seconds that the end of a process waits for all returns.
+_LONGEST_END = 2
 
 # Ours, and those of Django that this package listens to: where nobody listens to a
 # signal, Django sends it without taking its lock.
@@ -56,8 +64,34 @@ def arm(sender: Any) -> None:
 
 
 def end_process(*args: Any, **kwargs: Any) -> None:
-    """Return the ranges of this process."""
+    """Return the ranges of this process, and wait 2 seconds at most.
+
+    In a thread, because no driver bounds each wait for a server that stands still.
+    """
+    mine = connections.all(initialized_only=True)
+    for connection in mine:
+        connection.inc_thread_sharing()
+    thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # Python 3.12.0 to 3.12.2 start no thread at the end
+        _return(mine)
+        return
+    thread.join(_LONGEST_END)
+    if thread.is_alive():
+        logger.warning(
+            "Unused numbers stay a gap: not all went back within %g s.", _LONGEST_END
+        )
+
+
+def _return(callers: Sequence[BaseDatabaseWrapper]) -> None:
+    """Return the ranges over the connections of the thread that ends the process."""
+    for connection in callers:
+        connections[connection.alias] = connection
     generator.return_ranges()
+    for connection in connections.all(initialized_only=True):
+        if connection not in callers:
+            connection.close()
 
 
 def before_fork() -> None:

@@ -67,6 +67,43 @@ class TestExit:
         )
         assert max_of_orders() == 32
 
+    @pytest.mark.skipif(
+        (3, 12) <= sys.version_info < (3, 12, 3), reason="it starts no thread any more"
+    )
+    @pytest.mark.parametrize("stand_still", ["lock_the_row()", "answer_nothing()"])
+    def test_a_database_that_stands_still_at_the_end(self, python, stand_still):
+        """A gap is better than a process that does not end."""
+        if CHOSEN == "sqlite" and stand_still == "answer_nothing()":
+            pytest.skip("it has no server")
+        code = """
+import logging, socket, sys, threading
+from django.conf import settings
+from django.db import connections, transaction
+from django_hilo.models import HiLoDocument
+logging.basicConfig(stream=sys.stdout)
+locked = threading.Event()
+def hold_a_lock():
+    with transaction.atomic():
+        HiLoDocument.objects.update(size=1)
+        locked.set()
+        threading.Event().wait()
+def lock_the_row():
+    threading.Thread(target=hold_a_lock, daemon=True).start()
+    locked.wait()
+def answer_nothing():
+    global server
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    kind = type(connections["default"])
+    real = kind.get_connection_params
+    kind.get_connection_params = lambda self: real(self) | {"port": port}
+Order.objects.create()
+connections.close_all()
+"""
+        told = python(code + stand_still)
+        assert "within 2 s" in told
+        assert max_of_orders() == 32
+
     def test_nothing_is_asked_of_the_database_without_ranges(self, python):
         python(
             "from django.db.backends.base.base import BaseDatabaseWrapper as W\n"
