@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import Error
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.allocate import allocate, allocate_id, allocate_in_memory
@@ -22,6 +23,7 @@ from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
 from django_hilo.counters.ranges import HiLoKeyGenerator
+from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor
 
 logger = logging.getLogger("django_hilo")
@@ -162,7 +164,7 @@ def return_ranges(using: str | None = None) -> int:
                 if source.give_back(alias, cached.reservation, last):
                     counter.returned(cached)
                     returned += 1
-        except Exception as error:  # noqa: BLE001 - a process that ends has no caller
+        except (Error, HiLoError) as error:
             failed.add(database.without_schema)
             logger.warning("Unused numbers on %r stay a gap: %s", alias, error)
     return returned

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from django.db import connections
+from django.db import Error, connections
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.capacity import AdaptiveCapacity
@@ -122,7 +122,7 @@ def _raise_now(target: Target, counter: Counter, floor: Floor) -> None:
     except TableMissing as error:
         # A migration made the row; the counter will start above it.
         logger.debug("No floor: %s", error)
-    except Exception:
+    except (Error, HiLoError):
         # The row is committed and stays; this process keeps clear of its number.
         logger.warning(
             "Max of %r on %r could not be raised to %d. Run: python manage.py "

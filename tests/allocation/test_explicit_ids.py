@@ -186,6 +186,12 @@ class TestExplicitIds:
         monkeypatch.undo()
         assert next_number(Order) == 501
 
+    def test_an_interrupt_of_a_write_is_the_callers(self, monkeypatch):
+        """As of a time limit, which may be an `Exception`."""
+        monkeypatch.setattr(reservation, "raise_floor", raise_undo)
+        with pytest.raises(Undo):
+            Order.objects.create(id="orders/500-A")
+
 
 @transactional
 class TestJumps:

@@ -194,7 +194,7 @@ class TestReturn:
         ]
         assert next_id(Order) == "orders/2-A"
 
-    def test_return_ranges_never_raises(self, monkeypatch, caplog):
+    def test_return_ranges_raises_no_error_of_a_database(self, monkeypatch, caplog):
         next_id(Order)
         next_id(User)
 
@@ -204,6 +204,17 @@ class TestReturn:
         monkeypatch.setattr("django_hilo.counters.reservation.retry", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
+
+    def test_return_ranges_hides_no_interrupt(self, monkeypatch):
+        """As of a time limit, which may be any `Exception`."""
+        next_id(Order)
+
+        def interrupt(*args, **kwargs):
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(reservation, "return_range", interrupt)
+        with pytest.raises(ZeroDivisionError):
+            return_ranges()
 
     def test_all_returns_share_one_own_connection(self):
         opened = []

@@ -104,6 +104,16 @@ connections.close_all()
         assert "within 2 s" in told
         assert max_of_orders() == 32
 
+    def test_an_error_of_a_return_is_shown(self, python):
+        told = python(
+            "import sys\n"
+            "from django_hilo.counters import reservation\n"
+            "Order.objects.create()\n"
+            "sys.stderr = sys.stdout\n"
+            "reservation.return_range = None\n"
+        )
+        assert "TypeError" in told
+
     def test_nothing_is_asked_of_the_database_without_ranges(self, python):
         python(
             "from django.db.backends.base.base import BaseDatabaseWrapper as W\n"
