@@ -172,15 +172,16 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
     Inside a caller's transaction, to which the range is then bound, use a savepoint.
     """
     connection = connections[db]
-    dialect, is_nested = dialect_of(connection), connection.in_atomic_block
+    is_nested = connection.in_atomic_block
     # Plain SQL began a transaction: atomic() can only make a savepoint in it.
-    is_unknown = dialect.is_busy(connection)
+    is_unknown = dialect_of(connection).is_busy(connection)
     if is_unknown:
         connection.autocommit = False
     try:
         with transaction.atomic(using=db):
             if not is_nested:
-                dialect.begin(connection)
+                # Only now is it connected, and MariaDB told from MySQL.
+                dialect_of(connection).begin(connection)
             yield connection
     finally:
         if is_unknown:

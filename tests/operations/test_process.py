@@ -290,7 +290,7 @@ from django_hilo.exceptions import ConcurrencyError
 settings.HILO = {{**settings.HILO, "RETRY_FOR": 0.3}}
 connections["default"].settings_dict["USER"] = {role!r}
 with transaction.atomic():
-    Order.objects.create(id="kept")
+    Order.objects.create(id="orders/9-B")
     try:
         Order.objects.create()
     except ConcurrencyError as error:
@@ -299,7 +299,7 @@ settings.HILO = {{**settings.HILO, "RETRY_FOR": 120}}  # the server ends others 
 print(*Order.objects.values_list("pk", flat=True), Order.objects.create().pk)
 """
     try:
-        assert python(code) == "True\nkept orders/1-A"
+        assert python(code) == "True\norders/9-B orders/1-A"
     finally:
         with connection.cursor() as cursor:
             cursor.execute(f"DROP OWNED BY {role}")
