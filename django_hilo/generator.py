@@ -5,6 +5,9 @@ field or a source. Numbers and ids that you take yourself are unique per counter
 if you store them elsewhere, keep them apart from those of other collections.
 """
 
+# As text, for the reference to print `AnyTarget` by its name.
+from __future__ import annotations
+
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import wait
