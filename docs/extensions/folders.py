@@ -1,6 +1,7 @@
 """The directive ``folder``: a toctree of all pages of a folder, some of them first.
 
-So that a new page is in the contents wherever it belongs, and no page is missed.
+A new page is thereby in the contents at once. Pages of ``:without:`` have their place
+elsewhere.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.directives.other import TocTree
@@ -17,11 +19,20 @@ class Folder(TocTree):
     """List the pages of its argument: those of its content, as they stand, first."""
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = TocTree.option_spec
+    option_spec: ClassVar[dict[str, Any]] = {
+        **TocTree.option_spec,
+        "without": directives.unchanged,
+    }
 
     def run(self) -> list[nodes.Node]:
         start = f"{self.arguments[0]}/"
-        there = sorted(name for name in self.env.found_docs if name.startswith(start))
+        without = self.options.get("without", "").split()
+        left_out = {f"{start}{name}" for name in without}
+        there = sorted(
+            name
+            for name in self.env.found_docs
+            if name.startswith(start) and name not in left_out
+        )
         wanted = [f"{start}{name.strip()}" for name in self.content]
         first = [name for name in wanted if name in there]
         pages = first + [name for name in there if name not in first]

@@ -58,14 +58,17 @@ def test_the_classifiers_are_the_tested_versions():
     assert versions("Programming Language :: Python :: ") == pythons
 
 
-def test_the_first_lines_of_the_readme_name_them():
-    line = re.search(r"^Python .*$", (PROJECT / "README.md").read_text(), re.MULTILINE)
+@pytest.mark.parametrize(
+    ("page", "start"),
+    [("README.md", r"\| Django, Python \|"), ("docs/index.md", "Tested with")],
+)
+def test_the_first_pages_name_them(page, start):
+    line = re.search(f"^{start}.*$", (PROJECT / page).read_text(), re.MULTILINE)
     assert line
-    for version in (
+    assert set(re.findall(r"\d+\.\d+", line[0])) == {
         *versions("Framework :: Django :: "),
         *versions("Programming Language :: Python :: "),
-    ):
-        assert version in line[0]
+    }
 
 
 def test_the_lowest_versions_are_tested():
