@@ -95,7 +95,7 @@ def test_the_client_asks_again_where_that_helps():
     server = HTTPServer(("127.0.0.1", 0), Stub)
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/"
-    ask = partial(read["HiLoClient"](address, "u", "p").post, "somewhere", {})
+    ask = partial(read["HiLoClient"](address, "token").post, "somewhere", {})
     try:
         server.answers = [(503, "0"), (None, None), (429, "0"), (201, None)]
         assert ask() == {"low": 1, "high": 2}
@@ -105,7 +105,7 @@ def test_the_client_asks_again_where_that_helps():
                 ask()
             assert len(server.answers) == 1
         server.answers = [(503, "1000")]
-        with pytest.raises(RuntimeError, match="No answer"):
+        with pytest.raises(RuntimeError, match="No response"):
             ask()
     finally:
         server.shutdown()
