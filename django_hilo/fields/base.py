@@ -79,10 +79,7 @@ class AssignsIds(ReadsNotes, WritesOptions):
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
             self.record_inserted([model_instance], using)
-        value = getattr(model_instance, self.attname)
-        if add and self.assigned_for(model_instance) is None:
-            self.note_explicit(value)
-        return value
+        return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
@@ -198,6 +195,8 @@ class AssignsIds(ReadsNotes, WritesOptions):
             value, alias = self.value_of(each), self.assigned_for(each)
             is_explicit = value not in (None, "") and alias != using
             if is_explicit and not self.was_rolled_back(each):
+                if each._state.adding:
+                    self.note_explicit(value)
                 yield value, alias
 
     # Those of a counter; gapless ids have others.
