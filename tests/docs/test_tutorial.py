@@ -42,7 +42,7 @@ def test_the_tutorial_prints_what_it_says(reader):
 
 
 def test_what_is_wrong_is_found(reader):
-    beginning = PAGE.partition("## A second process")[0]
+    beginning = PAGE.partition("## Use a second process")[0]
     right, wrong = "'orders/2-A'", "'orders/3-A'"
     assert right in beginning
     with pytest.raises(AssertionError, match=r"^line \d+: "):
