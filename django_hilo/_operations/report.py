@@ -1,6 +1,6 @@
 """The rows that `hilo_show` prints, as JSON or as tables.
 
-docs/how-to/observability.md documents their keys, which do not change.
+docs/reference/commands.md documents their keys, which do not change.
 """
 
 from collections.abc import Iterable
