@@ -184,6 +184,8 @@ def test_filter_and_values(orders):
     assert Order.objects.aggregate(most=Max("id__number")) == {"most": 100}
     assert Order.objects.annotate(n=F("id__number") + 1).get(n=34).pk == "orders/33"
     assert not Order.objects.filter(id__number=MAX_NUMBER + 1)
+    with pytest.raises(ValueError, match="'number of an id' expected a number but got"):
+        Order.objects.filter(id__number="orders/33")
 
 
 def test_distinct_and_grouped(orders):

@@ -88,7 +88,7 @@ class Number(Part):
     """The number of an id; NULL for any other text."""
 
     lookup_name = "number"
-    output_field = models.BigIntegerField()
+    output_field = models.BigIntegerField(name="number of an id")
 
 
 class Collection(Part):
@@ -120,7 +120,7 @@ class Bucket(Part):
     """
 
     lookup_name = "bucket"
-    output_field = models.PositiveIntegerField()
+    output_field = models.PositiveIntegerField(name="bucket of an id")
 
     def _is_stored_by(self, field: Any) -> bool:
         if isinstance(field, BucketField):
