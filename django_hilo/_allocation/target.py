@@ -14,7 +14,6 @@ from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.conf import settings
 from django_hilo.identifiers import check_collection, check_separator
-from django_hilo.models import HiLoDocument
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
@@ -229,6 +228,8 @@ def home_of(using: str) -> str:
     home = settings.DATABASE
     if home is not None:
         return home
+    from django_hilo.models import HiLoDocument
+
     return routed(HiLoDocument, "db_for_write") or using
 
 

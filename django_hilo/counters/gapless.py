@@ -1,6 +1,7 @@
 """Gapless numbers: one by one, in the caller's transaction (RavenDB's identities)."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 from django.db.models import F
@@ -10,7 +11,6 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterExhausted, ReservationTimeout, TableMissing
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
-from django_hilo.models import GaplessCounter
 
 
 def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
@@ -65,19 +65,19 @@ def seed_gapless_number(
 
 def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
     """Return the last gapless number of a collection, 0 before the first; no lock."""
+    from django_hilo.models import GaplessCounter
+
     collection = check_collection(collection).lower()
     row = GaplessCounter.objects.using(using).filter(pk=collection).first()
     return row.last if row else 0
 
 
-def guard_save(
-    instance: GaplessCounter, raw: bool, using: str, **kwargs: object
-) -> None:
+def guard_save(instance: Any, raw: bool, using: str, **kwargs: object) -> None:
     """Keep a fixture from lowering a counter (pre_save)."""
     if not raw:
         return
     instance.collection = instance.collection.lower()
-    rows = GaplessCounter.objects.using(using).filter(pk=instance.collection)
+    rows = type(instance).objects.using(using).filter(pk=instance.collection)
     if connections[using].in_atomic_block:  # as in loaddata
         rows.update(last=F("last"))  # locks the row on every database
         rows = rows.select_for_update()  # no older row of a snapshot
@@ -94,6 +94,8 @@ def _change(collection: str, using: str, change: Callable[[int], int]) -> int:
     MariaDB locking a missing row would lock the gap, in which several first callers
     block each other.
     """
+    from django_hilo.models import GaplessCounter
+
     connection, row = connections[using], GaplessCounter(collection=collection, last=0)
     try:
         with transaction.atomic(using=using):

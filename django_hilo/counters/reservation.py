@@ -10,8 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from secrets import compare_digest, token_hex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -30,9 +31,13 @@ from django_hilo.identifiers import (
     check_node_tag,
     check_number,
     check_server_prefix,
+    counter_key,
 )
-from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import counter_fell_back, range_reserved, range_returned, send
+
+# Functions import it when they run: fields, and this with them, need no loaded apps.
+if TYPE_CHECKING:
+    from django_hilo.models import HiLoDocument
 
 logger = logging.getLogger("django_hilo")
 
@@ -40,7 +45,7 @@ _NAME = "The row %r of HiLoDocument"  # in messages
 
 # Gets the locked row and the server prefix of its node. Returns the columns to write,
 # or None to delete the row.
-Change = Callable[[HiLoDocument, str], dict[str, Any] | None]
+Change = Callable[["HiLoDocument", str], dict[str, Any] | None]
 
 
 def reserve(
@@ -105,7 +110,7 @@ def reserve_range(
         raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
     collection, met = collection.lower(), 0
 
-    def take(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+    def take(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
         nonlocal met
         check_server_prefix(prefix)
         met = max(document.max, document.floor)
@@ -142,6 +147,8 @@ def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
 
     Before that, warn of a counter that fell back from ``fell_from``, unless that is 0.
     """
+    from django_hilo.models import HiLoDocument
+
     if fell_from:
         collection, node_tag = reservation.collection, reservation.node_tag
         logger.warning(
@@ -149,7 +156,7 @@ def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
             "failover, SQL, or another site with its node tag. This process goes on "
             "over the numbers that it knows, but others may not know them. Run: "
             "python manage.py hilo_raise_max --database=%s",
-            *(HiLoDocument.key(collection, node_tag), using),
+            *(counter_key(collection, node_tag), using),
             *(reservation.met, fell_from, using),
         )
         facts = {"using": using, "collection": collection, "node_tag": node_tag}
@@ -186,10 +193,10 @@ def return_range(
     refused, unlike by RavenDB.
     """
     collection, node_tag = _checked(collection, node_tag, using)
-    key = HiLoDocument.key(collection, node_tag)
+    key = counter_key(collection, node_tag)
     known: dict[str, Any] = {"counter": key, "database": using, "high": high}
 
-    def give_back(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+    def give_back(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
         if high != document.max or not _is_mark(document.ticket, ticket, issuer):
             raise RangeNotReturned(
                 _(
@@ -216,10 +223,12 @@ def return_range(
         # A second: a gap is better than a process that is slow to end.
         operate = partial(_change_locked, key, node_tag, give_back)
         retry(operate, using, _NAME % key, retry_for=1)
-    except HiLoDocument.DoesNotExist as error:
+    except ObjectDoesNotExist as error:
         raise RangeNotReturned(
             _("There is no counter %(counter)r on %(database)r.") % known
         ) from error
+    from django_hilo.models import HiLoDocument
+
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
     facts = {"using": using, "collection": collection, "node_tag": node_tag}
     send(range_returned, HiLoDocument, **facts, last=last)
@@ -248,7 +257,7 @@ def raise_floor(
     collection, node_tag = _checked(collection, node_tag, using)
     check_number(number)
 
-    def lift(document: HiLoDocument, prefix: str) -> dict[str, Any]:
+    def lift(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
         floor = max(document.floor, number)
         highest = max(document.max, floor)
         if (floor, highest) == (document.floor, document.max):
@@ -262,18 +271,20 @@ def read_max(
     collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
 ) -> int:
     """Return the higher of Max and floor, 0 if there is no row; takes no lock."""
+    from django_hilo.models import HiLoDocument
+
     collection, node_tag = _checked(collection, node_tag, using)
     rows = HiLoDocument.objects.using(using)
-    row = rows.filter(pk=HiLoDocument.key(collection, node_tag)).first()
+    row = rows.filter(pk=counter_key(collection, node_tag)).first()
     return max(row.max, row.floor) if row else 0
 
 
-def guard_save(instance: HiLoDocument, raw: bool, using: str, **kwargs: object) -> None:
+def guard_save(instance: Any, raw: bool, using: str, **kwargs: object) -> None:
     """Replace the ticket at a save, and let no fixture lower a counter (pre_save)."""
     if raw:
         instance.collection = instance.collection.lower()
-        instance.id = HiLoDocument.key(instance.collection, instance.node_tag)
-        rows = HiLoDocument.objects.using(using).filter(pk=instance.id)
+        instance.id = counter_key(instance.collection, instance.node_tag)
+        rows = type(instance).objects.using(using).filter(pk=instance.id)
         if connections[using].in_atomic_block:  # as in loaddata
             rows.update(ticket=new_ticket())  # locks the row on every database
             bind(connections[using])
@@ -303,24 +314,26 @@ def change_counter(
     using: str,
     change: Change,
     bound: bool | None = None,
-) -> tuple[HiLoDocument, str]:
+) -> tuple["HiLoDocument", str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A missing row is created
     first, with Max 0. ``bound`` is that of `retry`.
     """
-    key = HiLoDocument.key(collection, node_tag)
+    key = counter_key(collection, node_tag)
     operate = partial(_change_locked, key, node_tag, change)
-    with suppress(HiLoDocument.DoesNotExist):
+    with suppress(ObjectDoesNotExist):
         return retry(operate, using, _NAME % key, bound=bound)
-    row = HiLoDocument(id=key, collection=collection.lower(), node_tag=node_tag)
+    row = {"id": key, "collection": collection.lower(), "node_tag": node_tag}
     retry(partial(_create, row), using, _NAME % key, bound=bound)
     return retry(operate, using, _NAME % key, bound=bound)
 
 
 def _change_locked(
     key: str, node_tag: str, change: Change, db: str
-) -> tuple[HiLoDocument, str]:
+) -> tuple["HiLoDocument", str]:
+    from django_hilo.models import HiLoDocument, ServerPrefix
+
     rows = HiLoDocument.objects.using(db).filter(pk=key)
     prefix_of = ServerPrefix.objects.filter(node_tag=node_tag).values("prefix")
     with short_transaction(db) as connection:
@@ -341,7 +354,11 @@ def _change_locked(
     return document, prefix
 
 
-def _create(row: HiLoDocument, db: str) -> None:
+def _create(row: dict[str, str], db: str) -> None:
+    from django_hilo.models import HiLoDocument
+
     # Another process may create it first. An error must not end a caller's transaction.
     with short_transaction(db):
-        HiLoDocument.objects.using(db).bulk_create([row], ignore_conflicts=True)
+        HiLoDocument.objects.using(db).bulk_create(
+            [HiLoDocument(**row)], ignore_conflicts=True
+        )

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import wraps
 from typing import Any
 
+from django.apps import apps
 from django.db import IntegrityError, models, router
 
 from django_hilo import generator
@@ -55,6 +56,8 @@ class AssignsIds(ReadsNotes, WritesOptions):
         return default_collection(self.model.__name__)
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
+        # Without the app an error at the start, not at the first save.
+        apps.get_app_config("django_hilo")
         owner = getattr(self, "model", None)
         # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:

@@ -4,7 +4,7 @@ from django_hilo.counters import reservation
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.models import HiLoDocument
+from django_hilo.identifiers import counter_key
 from django_hilo.sources.base import Source
 
 logger = logging.getLogger("django_hilo")
@@ -22,7 +22,7 @@ class OwnCounter(Source):
 
     @property
     def name(self) -> str:
-        return f"HiLoDocument {HiLoDocument.key(self.collection, self.node_tag)!r}"
+        return f"HiLoDocument {counter_key(self.collection, self.node_tag)!r}"
 
     @property
     def key(self) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -55,6 +56,21 @@ def test_a_start_reads_what_saves_need():
     assert len(ours) <= MOST_MODULES
     assert not {name.split(".")[1] for name in ours if "." in name} & set(LATER)
     assert not {"rest_framework", "xxhash", "psycopg", "MySQLdb"} & set(modules)
+
+
+@pytest.mark.parametrize(
+    "module", ["fields", "managers", "generator", "counters", "converters", "sources"]
+)
+def test_an_import_needs_no_settings(module):
+    environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
+    command = [sys.executable, "-c", f"import django_hilo.{module}"]
+    subprocess.run(command, cwd=PROJECT, env=environment, check=True)
+
+
+def test_an_app_that_is_not_installed_is_an_error_at_the_start():
+    command = [sys.executable, "-c", START.replace("django_hilo", "tests.apps.numbers")]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True)
+    assert b"No installed app with label 'django_hilo'" in done.stderr
 
 
 def test_sources_have_their_names_when_asked_and_no_others():
