@@ -18,6 +18,23 @@ call_command("check", deploy=True, tags=["django_hilo", "database"],
         assert "no issues" in said
 
 
+def test_one_node_tag_for_all_is_reported(cluster, python):
+    python(cluster.nodes[0], "reserve('checked')")
+    said = python(
+        cluster.nodes[0],
+        """
+from django.db import transaction
+from django_hilo.checks.deployment import check_servers
+from django_hilo.models import HiLoDocument
+with transaction.atomic():
+    HiLoDocument.objects.exclude(node_tag__in=["", "A"]).delete()
+    print(*(each.id for each in check_servers(["default"])))
+    transaction.set_rollback(True)
+""",
+    )
+    assert "django_hilo.W035" in said
+
+
 def test_max_is_raised_on_all_nodes_at_once(cluster, python):
     one, other, _ = cluster.nodes
     create = "from tests.apps.numbers.models import Box\nBox.objects.create(label='{}')"
