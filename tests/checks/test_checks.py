@@ -19,7 +19,7 @@ from django_hilo.checks import models as model_checks
 from django_hilo.checks import settings as settings_checks
 from django_hilo.conf import KEYS
 from django_hilo.fields import GaplessIdField, HiLoField
-from django_hilo.managers import HiLoManager
+from django_hilo.managers import HiLoManager, HiLoQuerySet
 from django_hilo.models import ServerPrefix
 from tests.apps.records.models import Claim, named
 from tests.support.databases import CHOSEN
@@ -104,13 +104,10 @@ class TestSettings:
         [
             (
                 {"NODE_TAG": {"nowhere": "A"}},
-                "by database alias. DATABASES has no alias 'nowhere'.",
+                "alias. DATABASES has no alias 'nowhere'.",
             ),
-            ({"NODE_TAG": {"default": "a"}}, "by database alias."),
-            (
-                {"SOURCES": {"orders": "hibernate.HiLo"}},
-                "HiLo(max_lo=9), without quotes.",
-            ),
+            ({"NODE_TAG": {"default": "a"}}, "or a dict of them by database alias."),
+            ({"SOURCES": {"orders": "hibernate"}}, "HiLo(max_lo=9), without quotes."),
         ],
     )
     def test_the_hint_names_the_entry_that_is_wrong(self, settings, given, end):
@@ -153,13 +150,12 @@ class TestHomes:
         assert ids([warning]) == ["W007"]
         assert "default, other" in warning.msg
 
-    def test_counters_away_from_their_rows(self, settings):
-        settings_with(settings, DATABASE="default")
-        expected = ["E006"] if CHOSEN == "sqlite" else []
-        assert ids(database_checks.check_homes()) == expected
-
-    def test_a_router_that_names_a_home(self, settings):
-        settings.DATABASE_ROUTERS = ["tests.support.routers.CountersOnOther"]
+    @pytest.mark.parametrize("by_router", [False, True])
+    def test_counters_away_from_their_rows(self, settings, by_router):
+        if by_router:
+            settings.DATABASE_ROUTERS = ["tests.support.routers.CountersOnOther"]
+        else:
+            settings_with(settings, DATABASE="default")
         expected = ["E006"] if CHOSEN == "sqlite" else []
         assert ids(database_checks.check_homes()) == expected
 
@@ -191,72 +187,57 @@ def own_ids(model: type[models.Model]) -> list[str]:
     return ids(messages)
 
 
+def model(name: str, key: models.Field[Any, Any], **attributes: Any) -> Any:
+    """Make a model whose primary key is a field."""
+    key.primary_key = True
+    meta = type("Meta", (), {"app_label": "records"})
+    attributes = {"__module__": __name__, "Meta": meta, "id": key, **attributes}
+    with isolate_apps("tests.apps.records"):
+        return type(name, (models.Model,), attributes)
+
+
 class TestFields:
-    @pytest.fixture(autouse=True)
-    def isolated(self):
-        with isolate_apps("tests.apps.records"):
-            yield
-
-    def check(self, field: HiLoField, **attributes: Any) -> list[str]:
-        class Meta:
-            app_label = "records"
-
-        namespace = {
-            "__module__": __name__,
-            "Meta": Meta,
-            "objects": HiLoManager(),
-            "id": field,
-            **attributes,
-        }
-        return own_ids(type("Thing", (models.Model,), namespace))
-
     @pytest.mark.parametrize(
         ("field", "expected"),
         [
-            (lambda: HiLoField(primary_key=True), []),
-            (lambda: HiLoField("1x", primary_key=True), ["E101"]),
-            (lambda: HiLoField("a/b", primary_key=True), ["E101"]),
-            (lambda: HiLoField(primary_key=True, anchor=lambda o: "x"), ["E102"]),
-            (lambda: HiLoField(primary_key=True, anchor=ids), []),
-            (lambda: HiLoField(primary_key=True, anchor="nothing"), ["E103"]),
-            (lambda: HiLoField(primary_key=True, anchor="note__x"), ["E103"]),
-            (lambda: HiLoField(primary_key=True, anchor="note"), []),
-            (lambda: HiLoField(primary_key=True, anchor="other"), []),
-            (lambda: HiLoField(primary_key=True, anchor="other__order"), []),
-            (
-                lambda: HiLoField(primary_key=True, anchor="other", max_length=60),
-                ["E104"],
-            ),
-            (lambda: HiLoField(primary_key=True, max_length=27), ["E104"]),
-            (lambda: HiLoField(primary_key=True, max_length=28), []),
-            (lambda: HiLoField(primary_key=True, capacity=0), ["E105"]),
-            (lambda: HiLoField(primary_key=True, capacity=9, max_capacity=8), ["E105"]),
-            (lambda: HiLoField(primary_key=True, max_capacity=8), ["E105"]),
-            (lambda: HiLoField(primary_key=True, capacity="9"), ["E105"]),
-            (lambda: HiLoField(primary_key=True, capacity=True), ["E105"]),
-            (lambda: HiLoField(primary_key=True, anchor="id"), ["E103"]),
-            (lambda: HiLoField(primary_key=True, anchor="many"), ["E103"]),
-            (lambda: HiLoField(primary_key=True, default="x"), ["E106"]),
-            (lambda: HiLoField(primary_key=True, convention=ids), []),
-            (lambda: HiLoField(primary_key=True, convention=named), []),
-            (lambda: HiLoField(primary_key=True, convention=ids, max_length=9), []),
-            (
-                lambda: HiLoField(primary_key=True, convention=lambda o, i: i),
-                ["E102"],
-            ),
-            (lambda: HiLoField(primary_key=True, convention="ids"), ["E102"]),
-            (lambda: HiLoField(primary_key=True, width=19), []),
-            (lambda: HiLoField(primary_key=True, width=1), []),
-            (lambda: HiLoField(primary_key=True, width=0), ["E107"]),
-            (lambda: HiLoField(primary_key=True, width=20), ["E107"]),
-            (lambda: HiLoField(primary_key=True, width="9"), ["E107"]),
-            (lambda: HiLoField(primary_key=True, width=True), ["E107"]),
-            (lambda: HiLoField(primary_key=True, server_ids=True), []),
-            (lambda: GaplessIdField(primary_key=True), []),
-            (lambda: GaplessIdField("1x", primary_key=True), ["E101"]),
-            (lambda: GaplessIdField(primary_key=True, max_length=25), ["E104"]),
-            (lambda: GaplessIdField(primary_key=True, max_length=26), []),
-            (lambda: GaplessIdField(primary_key=True, default="x"), ["E106"]),
+            (HiLoField, []),
+            (lambda: HiLoField("1x"), ["E101"]),
+            (lambda: HiLoField("a/b"), ["E101"]),
+            (lambda: HiLoField(anchor=lambda o: "x"), ["E102"]),
+            (lambda: HiLoField(anchor=ids), []),
+            (lambda: HiLoField(anchor="nothing"), ["E103"]),
+            (lambda: HiLoField(anchor="note__x"), ["E103"]),
+            (lambda: HiLoField(anchor="note"), []),
+            (lambda: HiLoField(anchor="other"), []),
+            (lambda: HiLoField(anchor="other__order"), []),
+            (lambda: HiLoField(anchor="other", max_length=60), ["E104"]),
+            (lambda: HiLoField(max_length=27), ["E104"]),
+            (lambda: HiLoField(max_length=28), []),
+            (lambda: HiLoField(capacity=0), ["E105"]),
+            (lambda: HiLoField(capacity=9, max_capacity=8), ["E105"]),
+            (lambda: HiLoField(max_capacity=8), ["E105"]),
+            (lambda: HiLoField(capacity="9"), ["E105"]),
+            (lambda: HiLoField(capacity=True), ["E105"]),
+            (lambda: HiLoField(anchor="id"), ["E103"]),
+            (lambda: HiLoField(anchor="many"), ["E103"]),
+            (lambda: HiLoField(default="x"), ["E106"]),
+            (lambda: HiLoField(convention=ids), []),
+            (lambda: HiLoField(convention=named), []),
+            (lambda: HiLoField(convention=ids, max_length=9), []),
+            (lambda: HiLoField(convention=lambda o, i: i), ["E102"]),
+            (lambda: HiLoField(convention="ids"), ["E102"]),
+            (lambda: HiLoField(width=19), []),
+            (lambda: HiLoField(width=1), []),
+            (lambda: HiLoField(width=0), ["E107"]),
+            (lambda: HiLoField(width=20), ["E107"]),
+            (lambda: HiLoField(width="9"), ["E107"]),
+            (lambda: HiLoField(width=True), ["E107"]),
+            (lambda: HiLoField(server_ids=True), []),
+            (GaplessIdField, []),
+            (lambda: GaplessIdField("1x"), ["E101"]),
+            (lambda: GaplessIdField(max_length=25), ["E104"]),
+            (lambda: GaplessIdField(max_length=26), []),
+            (lambda: GaplessIdField(default="x"), ["E106"]),
         ],
     )
     def test_arguments(self, field, expected):
@@ -267,7 +248,8 @@ class TestFields:
             "other": models.ForeignKey(Invoice, models.CASCADE, related_name="+"),
             "many": models.ManyToManyField(Invoice, related_name="+"),
         }
-        assert self.check(field(), **attributes) == expected
+        thing = model("Thing", field(), objects=HiLoManager(), **attributes)
+        assert own_ids(thing) == expected
 
     def test_fields_of_installed_models_are_checked(self, monkeypatch):
         from tests.apps.records.models import Order
@@ -280,37 +262,17 @@ class TestFields:
         assert "E107" not in found("django_hilo")
 
     def test_a_class_name_outside_the_grammar(self):
-        class Größe(models.Model):
-            id = HiLoField(primary_key=True)
-            objects = HiLoManager()
-
-            class Meta:
-                app_label = "records"
-
-        assert own_ids(Größe) == ["E101"]
+        assert own_ids(model("Größe", HiLoField(), objects=HiLoManager())) == ["E101"]
 
     def test_a_plain_manager_beside_several_databases(self, monkeypatch):
-        class Thing(models.Model):
-            id = HiLoField(primary_key=True)
-
-            class Meta:
-                app_label = "records"
-
-        assert own_ids(Thing) == ["W107"]
+        thing = model("Thing", HiLoField())
+        assert own_ids(thing) == ["W107"]
         monkeypatch.delitem(django_settings.DATABASES, "other")
-        assert own_ids(Thing) == []
+        assert own_ids(thing) == []
 
     def test_a_manager_built_from_the_queryset(self):
-        from django_hilo.managers import HiLoQuerySet
-
-        class Thing(models.Model):
-            id = HiLoField(primary_key=True)
-            objects = HiLoQuerySet.as_manager()
-
-            class Meta:
-                app_label = "records"
-
-        assert own_ids(Thing) == []
+        manager = HiLoQuerySet.as_manager()
+        assert own_ids(model("Thing", HiLoField(), objects=manager)) == []
 
 
 class TestCollections:
@@ -319,42 +281,16 @@ class TestCollections:
 
     @pytest.mark.parametrize(
         ("first", "second", "expected"),
-        [(None, "things", ["W008"]), ("THINGS", None, ["W008"]), ("x", None, [])],
+        [
+            (("Thing", None), ("thing", "things"), ["W008"]),
+            (("Thing", "THINGS"), ("thing", None), ["W008"]),
+            (("Thing", "x"), ("thing", None), []),
+            (("A", "things"), ("B", "things"), []),  # on purpose
+        ],
     )
     def test_two_models_on_one_collection(self, monkeypatch, first, second, expected):
-        with isolate_apps("tests.apps.records"):
-
-            class Thing(models.Model):
-                id = HiLoField(first, primary_key=True)
-
-                class Meta:
-                    app_label = "records"
-
-        with isolate_apps("tests.apps.records"):
-
-            class thing(models.Model):
-                id = HiLoField(second, primary_key=True)
-
-                class Meta:
-                    app_label = "records"
-
-        monkeypatch.setattr(apps, "get_models", lambda **options: [Thing, thing])
+        made = [
+            model(name, HiLoField(collection)) for name, collection in (first, second)
+        ]
+        monkeypatch.setattr(apps, "get_models", lambda **options: made)
         assert ids(model_checks.check_collections()) == expected
-
-    def test_one_collection_on_purpose(self, monkeypatch):
-        with isolate_apps("tests.apps.records"):
-
-            class A(models.Model):
-                id = HiLoField("things", primary_key=True)
-
-                class Meta:
-                    app_label = "records"
-
-            class B(models.Model):
-                id = HiLoField("things", primary_key=True)
-
-                class Meta:
-                    app_label = "records"
-
-        monkeypatch.setattr(apps, "get_models", lambda **options: [A, B])
-        assert model_checks.check_collections() == []
