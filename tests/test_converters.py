@@ -13,14 +13,7 @@ from django.contrib.admindocs.utils import (
 )
 from django.http import HttpResponse
 from django.test import AsyncClient, Client
-from django.urls import (
-    NoReverseMatch,
-    Resolver404,
-    include,
-    path,
-    resolve,
-    reverse,
-)
+from django.urls import NoReverseMatch, Resolver404, include, path, resolve, reverse
 from django.urls.converters import REGISTERED_CONVERTERS, get_converters
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -9,11 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
-from django_hilo._operations.table_scan import (
-    fields_on,
-    gapless_fields,
-    may_have_table,
-)
+from django_hilo._operations.table_scan import fields_on, gapless_fields, may_have_table
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
 from django_hilo.models import HiLoDocument

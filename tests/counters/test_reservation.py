@@ -12,13 +12,7 @@ from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._database import own_connection as module
-from django_hilo.counters import (
-    Range,
-    read_max,
-    reservation,
-    reserve,
-    return_range,
-)
+from django_hilo.counters import Range, read_max, reservation, reserve, return_range
 from django_hilo.exceptions import (
     ConcurrencyError,
     CounterExhausted,

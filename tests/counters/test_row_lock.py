@@ -14,14 +14,8 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 
 from django_hilo._database import own_connection as module
-from django_hilo.counters import (
-    Range,
-    reserve,
-)
-from django_hilo.exceptions import (
-    ConcurrencyError,
-    ReservationTimeout,
-)
+from django_hilo.counters import Range, reserve
+from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
 from tests.support.databases import CHOSEN

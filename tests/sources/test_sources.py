@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from django_hilo.exceptions import (
-    SourceMismatch,
-)
+from django_hilo.exceptions import SourceMismatch
 from django_hilo.generator import next_number, next_numbers
 from django_hilo.sources import (
     ForeignCounter,

@@ -17,11 +17,7 @@ from django_hilo.exceptions import (
     ReservationTimeout,
     SourceMismatch,
 )
-from django_hilo.sources import (
-    database,
-    efcore,
-    hibernate,
-)
+from django_hilo.sources import database, efcore, hibernate
 from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL
 from tests.support import foreign

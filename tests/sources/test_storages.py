@@ -8,16 +8,8 @@ import pytest
 from django.db import connection
 from django.db.backends.signals import connection_created
 
-from django_hilo.exceptions import (
-    CounterExhausted,
-    SourceMismatch,
-)
-from django_hilo.sources import (
-    ForeignCounter,
-    Row,
-    database,
-    rules,
-)
+from django_hilo.exceptions import CounterExhausted, SourceMismatch
+from django_hilo.sources import ForeignCounter, Row, database, rules
 from django_hilo.sources.storages import catalog
 from tests.support import foreign
 from tests.support.databases import CHOSEN

@@ -33,11 +33,7 @@ from django_hilo.generator import (
 )
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
-from django_hilo.sources import (
-    ForeignCounter,
-    database,
-    hibernate,
-)
+from django_hilo.sources import ForeignCounter, database, hibernate
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support import foreign

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from django_hilo.fields import (
-    BucketField,
-    GaplessIdField,
-    HiLoBigAutoField,
-    HiLoField,
-)
+from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.managers import HiLoManager, HiLoQuerySet
 
 

@@ -6,12 +6,7 @@ from typing import ClassVar, Self, assert_type
 
 from django.db import models
 
-from django_hilo.fields import (
-    BucketField,
-    GaplessIdField,
-    HiLoBigAutoField,
-    HiLoField,
-)
+from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.managers import HiLoManager, HiLoQuerySet
 
 

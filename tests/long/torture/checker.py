@@ -13,13 +13,7 @@ from typing import Any
 
 from tests.long.torture import rows
 from tests.long.torture.counters import PLAIN, number_of
-from tests.long.torture.evidence import (
-    KEPT,
-    UNDONE,
-    Chosen,
-    Evidence,
-    Reserved,
-)
+from tests.long.torture.evidence import KEPT, UNDONE, Chosen, Evidence, Reserved
 from tests.long.torture.origins import Part, parts_of
 from tests.long.torture.seats import WEB
 from tests.long.torture.stored import Stored

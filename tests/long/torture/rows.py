@@ -6,14 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.long.torture.counters import GAPLESS, counter_of, number_of
-from tests.long.torture.evidence import (
-    KEPT,
-    UNDONE,
-    UNKNOWN,
-    Evidence,
-    Given,
-    Row,
-)
+from tests.long.torture.evidence import KEPT, UNDONE, UNKNOWN, Evidence, Given, Row
 from tests.long.torture.stored import Stored
 
 

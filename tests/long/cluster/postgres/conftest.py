@@ -10,10 +10,7 @@ import pytest
 from tests.long.cluster.load import Load
 from tests.long.cluster.postgres.pair import Pair
 from tests.long.cluster.postgres.process import Process
-from tests.long.cluster.postgres.programs import (
-    PACKAGE,
-    packaged_programs,
-)
+from tests.long.cluster.postgres.programs import PACKAGE, packaged_programs
 from tests.long.cluster.postgres.replicated import (
     Replicated,
     prepared_server,
