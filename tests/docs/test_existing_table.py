@@ -67,6 +67,12 @@ def commands(text: str) -> list[tuple[list[str], str]]:
     return found
 
 
+def matches(shown: str, printed: str) -> bool:
+    """Whether a text is what was printed; a line ``...`` stands for any lines."""
+    parts = re.split(r"^\.\.\.\n", shown, flags=re.M)
+    return re.fullmatch(".*\n".join(map(re.escape, parts)), printed, re.S) is not None
+
+
 @pytest.fixture
 def shop(tmp_path, django_db_blocker) -> Iterator[Project]:
     with django_db_blocker.unblock(), project_in(tmp_path) as project:
@@ -88,7 +94,7 @@ def steps_up_to(project: Project, last: str) -> None:
                 return
             is_ours = CHOSEN == "postgres" or arguments[0] != "hilo_move_plan"
             found = project.manage(*arguments)
-            assert found == printed or not is_ours, found
+            assert not (printed and is_ours) or matches(printed, found), found
             if arguments[-1] == "hilo":
                 project.write("shop/migrations/0002_hilo.py", next(written))
 
@@ -99,7 +105,7 @@ def test_step_by_step_and_back(shop):
     assert shop.run(LIST) == IDS
     plan = shop.manage("hilo_move_plan", "shop", "0002", expect=1)
     assert "shop.0002_hilo is applied on 'default', so there is nothing" in plan
-    for block in blocks("Back", "console"):
+    for block in blocks("Move back", "console"):
         for arguments, _ in commands(block):
             shop.manage(*arguments)
     shop.write("shop/models.py", BEFORE)
