@@ -139,9 +139,10 @@ def test_what_shows_that_ids_are_unique():
 
 
 def test_figures_of_the_comparison_are_those_of_the_benchmarks():
-    """After `make bench` the page has to be read again."""
+    """After `make bench` the page and README have to be read again."""
     measured = page("explanation/benchmarks.md").read_text()
-    text = page("explanation/comparison.md").read_text()
+    pages = page("explanation/comparison.md"), PROJECT / "README.md"
+    text = "".join(each.read_text() for each in pages)
     figures = re.findall(r"([\d.,]+)(?: (?:ns|us|ms|MB|rows/s)|x)(?!\w)", text)
     assert len(figures) > 15
     for figure in figures:
