@@ -68,7 +68,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         super().validate(value, model_instance)
         is_new = model_instance is None or model_instance._state.adding
-        if is_new and not self.takes(value):
+        if is_new and value not in self.empty_values and not self.takes(value):
             raise ValidationError(
                 _(
                     "“%(id)s” is no id of “%(own)s”. Leave the id out, or set "

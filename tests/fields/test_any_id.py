@@ -30,6 +30,11 @@ def test_full_clean_refuses_them(id):
         Letter(id=id).full_clean()
 
 
+def test_none_is_needed(monkeypatch):
+    monkeypatch.setattr(Order._meta.pk, "blank", False)
+    Order().full_clean(["name"])
+
+
 @pytest.mark.parametrize("id", ["orders/1-A", "Orders:NorthServer/0012-BCDE$any text"])
 def test_ids_of_the_collection_pass(id):
     Order.objects.create(id=id).full_clean(["name"])
