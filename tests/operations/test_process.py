@@ -81,6 +81,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from django_hilo.models import HiLoDocument
 logging.basicConfig(stream=sys.stdout)
+process._LONGEST_END = 0.1
 locked = threading.Event()
 def hold_a_lock():
     with transaction.atomic():
@@ -101,7 +102,7 @@ Order.objects.create()
 connections.close_all()
 """
         told = python(code + stand_still)
-        assert "within 2 s" in told
+        assert "within 0.1 s" in told
         assert max_of_orders() == 32
 
     def test_an_error_of_a_return_is_shown(self, python):
