@@ -10,7 +10,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from django.db import Error, connections, transaction
@@ -20,7 +20,6 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo._database.own_connection import (
     POOL_SIZE,
     OwnConnection,
-    UseOwn,
     of_this_process,
     switch,
 )
@@ -138,10 +137,13 @@ def use_own(alias: str) -> None:
     vars(connections[alias])[_OWN_ONLY] = True
 
 
-def counter_connection(
-    connection: BaseDatabaseWrapper, bound: bool, has_failed: bool = False
-) -> AbstractContextManager[str]:
-    """Return a context manager that yields the alias for a counter's statements.
+def run(
+    operate: Callable[[str], Result],
+    connection: BaseDatabaseWrapper,
+    bound: bool,
+    has_failed: bool,
+) -> Result:
+    """Call ``operate`` with the alias for a counter's statements; return its result.
 
     It is that of ``connection``, the caller's, if ``bound`` (`in_callers_transaction`).
     If the caller's ``has_failed`` but is open, it is left alone.
@@ -159,10 +161,9 @@ def counter_connection(
         or not commits_alone(connection)
         or (has_failed and connection.connection is not None)
     ):
-        return nullcontext(alias)
+        return operate(alias)
     own = of_this_process().setdefault(alias, OwnConnection(alias))
-    timeout = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    return UseOwn(own, connection, timeout)
+    return own.run(operate, connection)
 
 
 @contextmanager
@@ -214,8 +215,7 @@ def retry(
     began, level, reconnects = time.monotonic(), logging.WARNING, False
     while True:
         try:
-            with counter_connection(connection, bound, reconnects) as db:
-                return operate(db)
+            return run(operate, connection, bound, reconnects)
         except Error as error:
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:

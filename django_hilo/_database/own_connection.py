@@ -5,19 +5,22 @@ It is closed as ``CONN_MAX_AGE`` says, always in tests, and before a fork.
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core import mail
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+
+Result = TypeVar("Result")
 
 # In messages, because each of them may come of a pool that is too small.
 POOL_SIZE = (
@@ -27,107 +30,108 @@ POOL_SIZE = (
 
 
 class OwnConnection:
-    """The extra connection to one alias; one thread uses it at a time, by `UseOwn`."""
+    """The extra connection to one alias; one thread uses it at a time."""
 
     def __init__(self, alias: str) -> None:
-        self.alias = f"{alias}:hilo"
-        self.user: int | None = None  # the thread that uses it
-        # An RLock, because no other thread can release it.
+        self.alias, self._callers = f"{alias}:hilo", alias
+        # Re-entrant, because only such a lock knows the thread that holds it.
         self.lock = threading.RLock()
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: list[Any] = []
 
-    def open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
+    def is_used_here(self) -> bool:
+        """Whether this thread uses it now."""
+        return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+
+    def hold(self, act: Callable[[], Result], timeout: float) -> Result:
+        """Call ``act`` while no other thread uses the connection; return its result.
+
+        Waits ``timeout`` seconds for other threads, else raises `ReservationTimeout`. A
+        thread that uses the connection already would wait for itself, and gets
+        `NestedReservation` at once.
+        """
+        if self.is_used_here():
+            raise NestedReservation(
+                f"This thread is changing a counter on {self._callers!r} already, "
+                f"and asked for another number in a finalizer (__del__), a receiver of "
+                f"connection_created, or a signal handler. Take ids elsewhere."
+            )
+        try:
+            if not self.lock.acquire(timeout=timeout):
+                raise ReservationTimeout(
+                    f"The connection that reserves ranges on {self._callers!r} was "
+                    f"busy for {timeout:g} s. Look for a transaction that holds the "
+                    f"row of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']. {POOL_SIZE}"
+                )
+            return act()
+        finally:
+            # A signal's handler may raise after any call, so nothing is called before.
+            try:  # noqa: SIM105
+                self.lock.release()
+            except RuntimeError:  # it was not acquired
+                pass
+
+    def run(
+        self, operate: Callable[[str], Result], callers: BaseDatabaseWrapper
+    ) -> Result:
+        """Call ``operate`` with the alias of this connection; return its result.
+
+        Raises as `hold`, after ``HILO["LOCK_TIMEOUT"]`` and ``HILO["RETRY_FOR"]``.
+        """
+        timeout = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+        return self.hold(partial(self._run, operate, callers), timeout)
+
+    def _run(
+        self, operate: Callable[[str], Result], callers: BaseDatabaseWrapper
+    ) -> Result:
+        # After an interrupt an answer may still be on its way.
+        is_sound = False
+        try:
+            connections[self.alias] = self._open(callers)
+            result = operate(self.alias)
+            is_sound = True
+            return result
+        except (Error, HiLoError, ObjectDoesNotExist) as error:
+            known = classify(error, callers) if isinstance(error, Error) else None
+            is_sound = known is not ErrorKind.RECONNECT  # a standby answers too
+            raise
+        finally:
+            with suppress(AttributeError):  # it could not be opened
+                del connections[self.alias]
+            if not is_sound:
+                self.close()
+            elif threading.get_ident() not in _keepers:
+                self.close_as_due()
+
+    def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
         server = [callers.settings_dict[part] for part in ("NAME", "HOST", "PORT")]
         if self._wrapper is None or self._opened_for != server:
-            if self._wrapper is not None:
-                self._wrapper.close()
-            self._wrapper = None
+            self.close()
             self._wrapper, self._opened_for = _copy(callers), server
         switch(self._wrapper, getattr(callers, "schema_name", None))
         return self._wrapper
 
-    def close_as_due(self, at_once: bool = False) -> None:
-        """Close the connection if ``CONN_MAX_AGE`` is over, or at once."""
+    def close(self) -> None:
+        """Close the connection at once.
+
+        Its wrapper is not used again: an interrupt may have left it in a transaction.
+        """
+        wrapper, self._wrapper = self._wrapper, None
+        if wrapper is not None:
+            wrapper.close()
+
+    def close_as_due(self) -> None:
+        """Close the connection if ``CONN_MAX_AGE`` is over."""
         if self._wrapper is None:
             return
-        # A test runner cannot drop a database that has an open connection.
-        if at_once or in_tests():
+        if self._wrapper.in_atomic_block:
+            self.close()
+        elif in_tests():
+            # A test runner cannot drop a database that has an open connection.
             self._wrapper.close()
-            if self._wrapper.in_atomic_block:
-                # An interrupt left Django's wrapper inside a transaction for good.
-                self._wrapper = None
         else:
             self._wrapper.close_if_unusable_or_obsolete()
-
-
-@dataclass
-class UseOwn:
-    """A `with` block that uses the own connection, and yields its alias.
-
-    Waits ``timeout`` seconds for other threads, else raises `ReservationTimeout`. A
-    thread that uses the connection already would wait for itself, and gets
-    `NestedReservation` at once.
-    """
-
-    own: OwnConnection
-    callers: BaseDatabaseWrapper
-    timeout: float
-    _is_open: bool = False
-
-    def __enter__(self) -> str:
-        own, alias = self.own, self.callers.alias
-        if own.user == threading.get_ident():
-            raise NestedReservation(
-                f"This thread is changing a counter on {alias!r} already, and asked "
-                f"for another number in a finalizer (__del__), a receiver of "
-                f"connection_created, or a signal handler. Take ids elsewhere."
-            )
-        # A signal's handler may raise after any call.
-        self._is_open = True
-        try:
-            if not own.lock.acquire(timeout=self.timeout):
-                raise ReservationTimeout(
-                    f"The connection that reserves ranges on {alias!r} was busy for "
-                    f"{self.timeout:g} s. Look for a transaction that holds the row "
-                    f"of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']. {POOL_SIZE}"
-                )
-            own.user = threading.get_ident()
-            connections[own.alias] = own.open(self.callers)
-        except BaseException:
-            self._end(is_sound=True)
-            raise
-        return own.alias
-
-    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
-        known = classify(error, self.callers) if isinstance(error, Error) else None
-        # A standby answers too. After another error, such as an interrupt, an answer
-        # may still be on its way.
-        is_expected = isinstance(error, Error | HiLoError | None)
-        self._end(is_sound=is_expected and known is not ErrorKind.RECONNECT)
-
-    def __del__(self) -> None:
-        # A signal's handler may raise before the first line of __exit__() runs.
-        self._end(is_sound=False)
-
-    def _end(self, is_sound: bool) -> None:
-        if not self._is_open:
-            return
-        self._is_open = False
-        own = self.own
-        try:
-            if own.user == threading.get_ident():
-                try:
-                    with suppress(AttributeError):  # it could not be opened
-                        del connections[own.alias]
-                    if not is_sound or own.user not in _keepers:
-                        own.close_as_due(at_once=not is_sound)
-                finally:
-                    own.user = None
-        finally:
-            with suppress(RuntimeError):  # it was not acquired
-                own.lock.release()
 
 
 # Threads that are inside `kept_open`.
@@ -192,19 +196,16 @@ def of_this_process() -> dict[str, OwnConnection]:
 def close_obsolete(**kwargs: object) -> None:
     """Close connections that are due (request_started, request_finished)."""
     for own in list(of_this_process().values()):
-        if own.lock.acquire(blocking=False):
-            try:
-                if own.user is None:
-                    own.close_as_due()
-            finally:
-                own.lock.release()
+        with suppress(ReservationTimeout, NestedReservation):  # it is in use
+            own.hold(own.close_as_due, timeout=0)
 
 
 def before_fork() -> None:
     """Close and lock the own connections, so that no child inherits them."""
     for own in list(of_this_process().values()):
-        if own.lock.acquire(timeout=settings.LOCK_TIMEOUT) and own.user is None:
-            own.close_as_due(at_once=True)
+        is_used_here = own.is_used_here()
+        if own.lock.acquire(timeout=settings.LOCK_TIMEOUT) and not is_used_here:
+            own.close()
 
 
 def after_fork_in_parent() -> None:

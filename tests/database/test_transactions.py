@@ -7,8 +7,9 @@ again. On SQLite, numbers that only a rolled-back transaction saw may come again
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -16,9 +17,11 @@ from django.db.backends.signals import connection_created
 from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import allocate, pool
+from django_hilo._database import connection as connection_module
+from django_hilo._database import own_connection
 from django_hilo._database.connection import in_callers_transaction, retry
-from django_hilo._database.own_connection import OwnConnection, UseOwn
+from django_hilo._database.own_connection import OwnConnection
 from django_hilo._database.rollback import RollbackDetector
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import (
@@ -27,7 +30,7 @@ from django_hilo.exceptions import (
     NestedReservation,
     ReservationTimeout,
 )
-from django_hilo.generator import next_ids, next_number
+from django_hilo.generator import next_ids, next_number, next_numbers
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
@@ -517,43 +520,54 @@ def test_first_row_race_and_hot_row_among_threads():
     assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
 
 
-@pytest.mark.django_db(transaction=True)
-class TestALockThatIsInterrupted:
+@transactional
+class TestInterrupts:
     """As by Ctrl-C, or the time limit of a Celery task."""
 
-    class Interrupted:
-        """A lock whose owner is told to stop as soon as it has it."""
+    @servers_only
+    @pytest.mark.parametrize(
+        "module", [own_connection, connection_module, allocate, pool]
+    )
+    def test_at_any_call_they_keep_no_lock(self, module, settings):
+        changed = {"LOCK_TIMEOUT": 1, "RETRY_FOR": 1, "MAX_CAPACITY": 32}
+        settings.HILO = settings.HILO | changed
+        kept_alive = []  # as by a log of errors: no lock waits for the collector
+        while len(kept_alive) < 1000:
+            events_left = len(kept_alive)
 
-        def __init__(self, lock):
-            self._lock = lock
-            self.release = lock.release
+            def interrupt(frame, event, argument):
+                # Where Python calls the handlers of signals: a function begins, or one
+                # in C has returned.
+                nonlocal events_left
+                if frame.f_code.co_filename == module.__file__:
+                    events_left -= event in ("call", "c_return")
+                    if events_left < 0:
+                        raise KeyboardInterrupt
 
-        def acquire(self, **options):
-            assert self._lock.acquire(**options)
-            raise KeyboardInterrupt
+            try:
+                with transaction.atomic():
+                    sys.setprofile(interrupt)
+                    next_numbers("orders", 40)
+                    sys.setprofile(None)
+            except KeyboardInterrupt as error:
+                kept_alive.append(error)
+            finally:
+                sys.setprofile(None)
+            ids = in_thread(lambda: next_numbers("orders", 40))
+            assert len(ids) == 40
+            if events_left >= 0:
+                break
+        assert len(kept_alive) > 5
 
-    def test_is_free_again(self):
+    def test_nobody_waits_for_himself(self):
         own = OwnConnection("default")
-        lock = own.lock
-        own.lock = self.Interrupted(lock)
-        with pytest.raises(KeyboardInterrupt), UseOwn(own, connection, 1):
-            pass
-        own.lock = lock
-        with ThreadPoolExecutor(1) as executor:
-            assert executor.submit(self._use, own).result() == "default:hilo"
-
-    def test_is_not_used_twice_by_one_thread(self):
-        own = OwnConnection("default")
-        with UseOwn(own, connection, 1):
-            with (
-                pytest.raises(NestedReservation, match="already"),
-                UseOwn(own, connection, 0.1),
-            ):
-                pass
-            with ThreadPoolExecutor(1) as executor:
-                busy = executor.submit(self._use, own).exception()
-        assert isinstance(busy, ReservationTimeout)
-        assert self._use(own) == "default:hilo"
+        nested = partial(own.hold, list, 0.1)
+        with pytest.raises(NestedReservation, match="already"):
+            own.hold(nested, 0.1)
+        busy = partial(own.hold, partial(in_thread, nested), 1)
+        with pytest.raises(ReservationTimeout, match="busy"):
+            busy()
+        assert nested() == []
 
     @transactional
     @servers_only
@@ -575,14 +589,6 @@ class TestALockThatIsInterrupted:
         for _ in range(2):
             with transaction.atomic():
                 assert reserve("orders", 32).range.low > 0
-
-    @staticmethod
-    def _use(own):
-        try:
-            with UseOwn(own, connection, 0.1) as alias:
-                return alias
-        finally:
-            connections.close_all()
 
 
 def counter() -> HiLoDocument:

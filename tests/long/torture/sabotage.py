@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from typing import Any
 
 VARIABLE = "HILO_TORTURE_SABOTAGE"
@@ -36,7 +35,7 @@ def break_product(kind: str) -> None:
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
-        connection.counter_connection = lambda callers, *_: nullcontext(callers.alias)
+        connection.run = lambda operate, callers, *_: operate(callers.alias)
     elif kind == "floor":
         explicit_ids.record_explicit = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
