@@ -114,7 +114,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 )
             except IntegrityError as error:
                 for field in fields:
-                    field.note_refused(error, using)
+                    if any(field.assigned_for(each) == using for each in objects):
+                        field.note_refused(error, using)
                 raise
             for field, inserted in with_ids.items():
                 field.record_inserted(inserted, using)

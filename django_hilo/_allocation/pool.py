@@ -181,8 +181,10 @@ class Counter:
         """Drop the ranges that contain one of these numbers."""
         with self.locked():
             self._recall()
-            kept = (each for each in self._ranges if not each.has_any(numbers))
-            self._ranges = deque(kept)
+            held = self._ranges
+            self._ranges = deque(each for each in held if not each.has_any(numbers))
+            if len(self._ranges) < len(held):
+                self.capacity.keep()
             if self.refill is not None:
                 self._explicit_since_refill.update(numbers)
 
@@ -191,6 +193,7 @@ class Counter:
         with self.locked():
             self._recall()
             self._ranges.clear()
+            self.capacity.keep()
             self.source = None
 
     def see(self, number: int) -> None:
