@@ -454,4 +454,4 @@ class TestColumns:
 
 def test_many_to_many_rows_are_counted_in():
     assert Tag.items.through in {field.model for field in counter_fields()}
-    assert through in set(apps.get_models(include_auto_created=True))
+    assert Tag.items.through in set(apps.get_models(include_auto_created=True))
