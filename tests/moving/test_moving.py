@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 
 import pytest
 from django.contrib.admin.models import ADDITION, LogEntry
@@ -596,35 +597,48 @@ def test_each_database_has_its_own_tag(stage):
     assert id_format_of(field, "default").example(7) == "owners/7-A"
 
 
-def plain(field=None, **attributes):
+def alter(field=None, model="owner"):
+    field = field or HiLoField(primary_key=True)
+    return migrations.AlterField(model, "id", field)
+
+
+def plain(*operations, **attributes):
     """Return a plan with an AlterField in place of MoveToHiLo."""
     migration = migrations.Migration("plain", APP)
-    migration.operations = [
-        migrations.AlterField("owner", "id", field or HiLoField(primary_key=True))
-    ]
-    vars(migration).update(attributes)
+    vars(migration).update(operations=operations or [alter()], **attributes)
     return [(migration, False)]
 
 
-@pytest.mark.parametrize("key", [models.AutoField, BIG, models.UUIDField])
+DECIMAL = partial(models.DecimalField, max_digits=9, decimal_places=0)
+TO_ROOT = partial(models.OneToOneField, f"{APP}.root", models.CASCADE)
+
+
+@pytest.mark.parametrize("key", [BIG, models.UUIDField, DECIMAL, TO_ROOT])
 def test_a_plain_alter_field_is_refused_on_rows(stage, key):
-    default = {"default": uuid.uuid4} if key is models.UUIDField else {}
-    stage.migrate(owner(key(primary_key=True, **default)), item())
+    root = migrations.CreateModel("Root", [("id", BIG(primary_key=True))])
+    stage.migrate(root, owner(key(primary_key=True)), item())
 
     def check(plan):
         check_plan(plan=plan, apps=stage.states[-1].apps, using="default")
 
-    check(plain())  # there is nothing to convert
-    stage.model("Owner").objects.create()
+    later = alter()
+    check(plain(later))  # there is nothing to convert
+    stage.model("Root").objects.create(pk=7)
+    stage.model("Owner").objects.create(pk=7)
     with pytest.raises(CommandError, match=r"MoveToHiLo.*hilo_move_plan moved plain"):
         check(plain())
     rename = migrations.RenameModel("owner", "person")
-    alter = migrations.AlterField("person", "id", HiLoField(primary_key=True))
     with pytest.raises(CommandError, match="'moved_owner' on 'default' has rows"):
-        check(plain(operations=[rename, alter]))
+        check(plain(rename, alter(model="person")))
+    with pytest.raises(CommandError, match="'moved_owner' on 'default' has rows"):
+        stage.migrate(later)
+    text = models.CharField(max_length=64, primary_key=True)
     check(plain(hilo_keeps_keys=True))
-    check(plain(models.CharField(max_length=64, primary_key=True)))
+    check(plain(alter(text)))
+    check(plain(alter(text, "root"), alter(TO_ROOT(primary_key=True)), alter()))
     check([(plain()[0][0], True)])
-    check(plain(operations=[move_owner(), *plain()[0][0].operations]))
-    stage.migrate(move_owner())
-    check(plain(HiLoField(primary_key=True, capacity=64)))
+    check(plain(move_owner(), alter()))
+    stage.model("Owner").objects.all().delete()
+    stage.migrate(later)
+    stage.model("Owner").objects.create()
+    check(plain(alter(HiLoField(primary_key=True, capacity=64))))

@@ -104,6 +104,15 @@ WITHOUT_CONSTRAINT = """
             "shop.Order", models.DO_NOTHING, db_constraint=False
         )
 """
+ROWS = """
+    from django.db import migrations
+
+    class Migration(migrations.Migration):
+        dependencies = [("shop", "0001_initial")]
+        operations = [migrations.RunPython(
+            lambda apps, _: apps.get_model("shop.Order").objects.create()
+        )]
+"""
 SHOW = """
     from django.db import connection
     with connection.cursor() as cursor:
@@ -254,21 +263,26 @@ def test_references_of_an_app_without_migrations(tmp_path):
         assert "visits.Visit.order refers to shop.Order.id" in failed
 
 
-def test_migrate_refuses_a_plain_alter_field_on_rows(tmp_path):
+@pytest.mark.parametrize("number", [2, 3], ids=["rows before", "rows of the plan"])
+def test_migrate_refuses_a_plain_alter_field_on_rows(tmp_path, number):
     with project_in(tmp_path) as project:
         a_shop(project, "shop")
         project.manage("makemigrations", "shop", "-v0")
-        project.manage("migrate", "-v0")
         create = "from shop.models import Order; print(Order.objects.create().pk)"
-        project.run(create)
+        if number == 2:
+            project.manage("migrate", "-v0")
+            project.run(create)
+        else:
+            project.write("shop/migrations/0002_rows.py", ROWS)
         a_shop(project, "shop", key="HiLoField")
         project.manage("makemigrations", "shop", "-n", "hilo", "-v0")
+        name = f"000{number}_hilo"
         failed = project.manage("migrate", expect=1).splitlines()[-1]
-        assert failed.startswith("CommandError: shop.0002_hilo changes shop.order.id")
+        assert f"CommandError: shop.{name} changes shop.order.id" in failed
         assert "django_hilo.moving.MoveToHiLo" in failed
-        assert "hilo_move_plan shop 0002_hilo" in failed
-        assert "[ ] 0002_hilo" in project.manage("showmigrations", "shop")
-        file = project.folder / "shop/migrations/0002_hilo.py"
+        assert f"hilo_move_plan shop {name}" in failed
+        assert f"[ ] {name}" in project.manage("showmigrations", "shop")
+        file = project.folder / f"shop/migrations/{name}.py"
         text = file.read_text()
         file.write_text(text.replace("    dep", "    hilo_keeps_keys = True\n    dep"))
         project.manage("migrate", "-v0")
