@@ -104,15 +104,7 @@ WITHOUT_CONSTRAINT = """
             "shop.Order", models.DO_NOTHING, db_constraint=False
         )
 """
-ROWS = """
-    from django.db import migrations
-
-    class Migration(migrations.Migration):
-        dependencies = [("shop", "0001_initial")]
-        operations = [migrations.RunPython(
-            lambda apps, _: apps.get_model("shop.Order").objects.create()
-        )]
-"""
+INSERT = "migrations.RunPython(lambda apps, _: apps.get_model('shop.Order')().save())"
 SHOW = """
     from django.db import connection
     with connection.cursor() as cursor:
@@ -126,21 +118,25 @@ def a_shop(project, *apps, tag="Tag", table="tags", key=BIG):
     project.write("shop/models.py", SHOP.format(key=key, tag=tag, table=table))
 
 
-def moved(project, name="0002_hilo"):
+def write(project, name, *operations, after=(("shop", "0001_initial"),)):
     project.write(
         f"shop/migrations/{name}.py",
-        """
-        from django.db import migrations
+        f"""
+        from django.db import migrations, models
         from django_hilo.fields import HiLoField
         from django_hilo.moving import MoveToHiLo
 
         class Migration(migrations.Migration):
-            dependencies = [("django_hilo", "0001_initial"), ("shop", "0001_initial")]
-            operations = [MoveToHiLo("order", "id", HiLoField(
-                max_length=64, primary_key=True, serialize=False
-            ))]
+            dependencies = {list(after)}
+            operations = [{", ".join(operations)}]
         """,
     )
+
+
+def moved(project, name="0002_hilo"):
+    field = "HiLoField(max_length=64, primary_key=True, serialize=False)"
+    after = ("django_hilo", "0001_initial"), ("shop", "0001_initial")
+    write(project, name, f"MoveToHiLo('order', 'id', {field})", after=after)
 
 
 @pytest.mark.parametrize("later", ["another table", "another name"])
@@ -159,19 +155,9 @@ def test_generic_keys_that_a_later_migration_renames(tmp_path, later):
             tag, operation = "Tag", "AlterModelTable('tag', 'labels')"
         else:
             tag, operation = "Label", "RenameModel('Tag', 'Label')"
-        project.write(
-            "shop/migrations/0003_later.py",
-            f"""
-            from django.db import migrations
-
-            class Migration(migrations.Migration):
-                dependencies = [("shop", "0002_hilo")]
-                operations = [
-                    migrations.{operation},
-                    migrations.AlterModelTable({tag!r}, "labels"),
-                ]
-            """,
-        )
+        table = f"migrations.AlterModelTable({tag!r}, 'labels')"
+        after = [("shop", "0002_hilo")]
+        write(project, "0003_later", f"migrations.{operation}", table, after=after)
         a_shop(project, "shop", tag=tag, table="labels", key="HiLoField")
         project.manage("migrate", "-v0")
         found = project.run(f"""
@@ -191,25 +177,16 @@ def test_generic_keys_that_a_later_migration_adds(tmp_path):
         project.manage("migrate", "-v0")
         moved(project)
         a_shop(project, "shop", key="HiLoField")
-        project.write(
-            "shop/migrations/0003_later.py",
-            """
-            from django.db import migrations, models
-
-            class Migration(migrations.Migration):
-                dependencies = [
-                    ("contenttypes", "0002_remove_content_type_name"),
-                    ("shop", "0002_hilo"),
-                ]
-                operations = [
-                    migrations.AddField("Tag", "content_type", models.ForeignKey(
-                        "contenttypes.ContentType", models.CASCADE
-                    )),
-                    migrations.AddField(
-                        "Tag", "object_id", models.CharField(max_length=64)
-                    ),
-                ]
-            """,
+        to_type = "models.ForeignKey('contenttypes.ContentType', models.CASCADE)"
+        write(
+            project,
+            "0003_later",
+            f"migrations.AddField('Tag', 'content_type', {to_type})",
+            "migrations.AddField('Tag', 'object_id', models.CharField(max_length=64))",
+            after=[
+                ("contenttypes", "0002_remove_content_type_name"),
+                ("shop", "0002_hilo"),
+            ],
         )
         project.manage("migrate", "-v0")
         assert "No changes" in project.manage("makemigrations", "--check")
@@ -273,7 +250,7 @@ def test_migrate_refuses_a_plain_alter_field_on_rows(tmp_path, number):
             project.manage("migrate", "-v0")
             project.run(create)
         else:
-            project.write("shop/migrations/0002_rows.py", ROWS)
+            write(project, "0002_rows", INSERT)
         a_shop(project, "shop", key="HiLoField")
         project.manage("makemigrations", "shop", "-n", "hilo", "-v0")
         name = f"000{number}_hilo"
