@@ -17,7 +17,7 @@ from tests.long.cluster.postgres.replicated import (
     replicated_in,
 )
 from tests.long.cluster.postgres.server import PostgreSQL
-from tests.support.own_servers import DEBIAN_POSTGRES, missing_programs
+from tests.support.own_server import DEBIAN_POSTGRES, missing_programs
 from tests.support.programs import programs, require
 
 
