@@ -9,7 +9,7 @@ from django_hilo._database.dialects.postgresql import PostgreSQL
 from django_hilo._database.dialects.sqlite import SQLite
 from django_hilo.exceptions import HiLoError
 
-__all__ = ["Dialect", "ErrorKind", "classify", "dialect_of"]
+__all__ = ["Dialect", "ErrorKind", "classify", "database_of", "dialect_of"]
 
 _UNKNOWN = Dialect()
 _MARIADB = MariaDB()
@@ -28,6 +28,16 @@ def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
         # Connections of this vendor have it; the base class does not.
         return _MARIADB if connection.mysql_is_mariadb else dialect  # type: ignore[attr-defined]
     return dialect
+
+
+def database_of(connection: BaseDatabaseWrapper) -> str:
+    """Return Django's vendor of a database, "mariadb" for MariaDB.
+
+    Connects if the server must say which of the two it is.
+    """
+    if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+        return "mariadb"
+    return connection.vendor
 
 
 def classify(error: Exception, connection: BaseDatabaseWrapper) -> ErrorKind:

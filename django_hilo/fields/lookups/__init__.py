@@ -12,13 +12,19 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
+from django_hilo._database.dialects import database_of
 from django_hilo.fields.bucket import BucketField
-from django_hilo.fields.lookups import mariadb, postgresql, sqlite
+from django_hilo.fields.lookups import mariadb, mysql, postgresql, sqlite
 from django_hilo.fields.lookups.patterns import Sql
 from django_hilo.fields.text import IdField
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH
 
-_DATABASES: Any = {"sqlite": sqlite, "postgresql": postgresql, "mysql": mariadb}
+_DATABASES: Any = {
+    "sqlite": sqlite,
+    "postgresql": postgresql,
+    "mariadb": mariadb,
+    "mysql": mysql,
+}
 
 
 def register() -> None:
@@ -38,11 +44,11 @@ class Part(models.Transform):
         if stored is not None:
             sql, params = compiler.compile(stored)
             return sql, tuple(params)
-        database = _DATABASES.get(connection.vendor)
+        database = _DATABASES.get(database_of(connection))
         if database is None:
             raise NotSupportedError(
-                f"__{self.lookup_name} works on SQLite, PostgreSQL and MariaDB, not on "
-                f"{connection.display_name}."
+                f"__{self.lookup_name} works on SQLite, PostgreSQL, MariaDB and MySQL, "
+                f"not on {connection.display_name}."
             )
         lhs, params = compiler.compile(self.lhs)
         try:

@@ -31,22 +31,24 @@ def _digits(limit: str) -> str:
 
 
 _LENGTH, _MOST = identifiers.MAX_COLLECTION_LENGTH, identifiers.MAX_SERVER_PREFIX_LENGTH
-# (?...) overrules the collation, which would ignore case, and default_regex_flags.
-_START = f"(?s-imxU)^[A-Za-z][A-Za-z0-9_-]{{0,{_LENGTH - 1}}}"
 _SEPARATORS, _WITHOUT = character_classes("\\x{{{:x}}}")
 _WITHOUT = "\\x{0}" + _WITHOUT + "$|"
+# Of an id, without the flags before them; MySQL has the same.
+COLLECTION = f"[A-Za-z][A-Za-z0-9_-]{{0,{_LENGTH - 1}}}"
 # The separator and a server prefix.
-_PREFIX = f"[{_SEPARATORS}](?:[^{_WITHOUT}]{{0,{_MOST - 1}}}[^{_WITHOUT}0-9])?"
-_DIGITS = _digits(str(identifiers.MAX_NUMBER))
-_TAG = "(?:-[A-Z]{1,4})?"
-_END = f"{_TAG}(?:[$][^\\x{{0}}]+)?\\z"
+PREFIX = f"[{_SEPARATORS}](?:[^{_WITHOUT}]{{0,{_MOST - 1}}}[^{_WITHOUT}0-9])?"
+DIGITS = _digits(str(identifiers.MAX_NUMBER))
+TAG = "(?:-[A-Z]{1,4})?"
+END = f"{TAG}(?:[$][^\\x{{0}}]+)?\\z"
 
+# (?...) overrules the collation, which would ignore case, and default_regex_flags.
+_START = f"(?s-imxU)^{COLLECTION}"
 _PARTS = {
-    "number": ("CAST(%s AS SIGNED)", f"{_START}{_PREFIX}\\K{_DIGITS}(?={_END})"),
-    "collection": ("%s", f"{_START}(?={_PREFIX}{_DIGITS}{_END})"),
+    "number": ("CAST(%s AS SIGNED)", f"{_START}{PREFIX}\\K{DIGITS}(?={END})"),
+    "collection": ("%s", f"{_START}(?={PREFIX}{DIGITS}{END})"),
     # With the last digit and the "-": MariaDB returns "" if nothing is found.
     "node_tag": (
         "SUBSTR(%s, 3)",
-        f"{_START}{_PREFIX}(?={_DIGITS}{_END})[0-9]*\\K[0-9]{_TAG}",
+        f"{_START}{PREFIX}(?={DIGITS}{END})[0-9]*\\K[0-9]{TAG}",
     ),
 }
