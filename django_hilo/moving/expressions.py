@@ -4,7 +4,8 @@ import string
 from typing import Any
 
 from django_hilo._allocation.block import TextFormat
-from django_hilo.fields.lookups import mariadb, postgresql, sqlite
+from django_hilo._database.dialects import database_of
+from django_hilo.fields.lookups import mariadb, mysql, postgresql, sqlite
 from django_hilo.identifiers import MAX_WIDTH
 
 
@@ -69,8 +70,9 @@ class Sql:
         if self.vendor == "postgresql":
             return postgresql.sql_of("number", text)[0]
         if self.vendor == "mysql":
-            sql, (pattern,) = mariadb.sql_of("number", text)
-            return sql.replace("%s", self.value(pattern))
+            lookups = mariadb if database_of(self.connection) == "mariadb" else mysql
+            sql, patterns = lookups.sql_of("number", text)
+            return str(sql % tuple(map(self.value, patterns)))
         return sqlite.sql_of("number", text)[0]
 
     def is_digits(self, text: str) -> str:

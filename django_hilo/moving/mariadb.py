@@ -1,4 +1,4 @@
-"""MariaDB commits each statement, so each can be repeated after a crash in between."""
+"""MariaDB and MySQL commit each statement: each can be repeated after a crash."""
 
 from typing import Any
 
@@ -71,14 +71,15 @@ _TYPE = "Change the type (a copy of the table)"
 
 
 def _modify(move: Move, table: str, columns: list[Column]) -> Step:
-    # One collation for all: columns that differ cannot refer to each other.
-    text = f" COLLATE {_collation(move)}" if move.forwards else ""
     changes = []
     for column in columns:
         aim = move.aim(column)
+        kind = str(aim.db_parameters(move.connection)["type"])
+        if "char" in kind:  # UUIDs too, where there is no type for them
+            # One for all: columns of two collations cannot refer to each other.
+            kind += f" COLLATE {_collation(move)}"
         changes.append(
-            f"MODIFY {move.sql.name(column.column)} "
-            f"{aim.db_parameters(move.connection)['type']}{text} "
+            f"MODIFY {move.sql.name(column.column)} {kind} "
             f"{'NULL' if aim.null else 'NOT NULL'}"
             + (f" COMMENT {move.sql.value(aim.db_comment)}" if aim.db_comment else "")
         )
@@ -113,20 +114,29 @@ def _collation(move: Move) -> str:
 
 def _drop(move: Move, key: ForeignKey) -> Step:
     name = move.sql.name(key.name)
-    statement = f"ALTER TABLE {key.table} DROP FOREIGN KEY IF EXISTS {name}"
-    return Step("Drop the foreign key", key.shown, _SHORT, (statement,))
+    statement = f"ALTER TABLE {key.table} DROP FOREIGN KEY {name}"
+
+    def act(editor: Any) -> None:
+        if key.name in _constraints(move, key.shown):
+            editor.execute(statement, None)
+
+    return Step("Drop the foreign key", key.shown, _SHORT, (statement,), act)
+
+
+def _constraints(move: Move, table: str) -> set[str]:
+    with move.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT constraint_name FROM information_schema.table_constraints "
+            "WHERE table_schema = database() AND table_name = %s",
+            [table],
+        )
+        return {name for (name,) in cursor.fetchall()}
 
 
 def _add(move: Move, table: str, keys: list[ForeignKey]) -> Step:
     # All of a table's in one statement, which copies the table to check its rows.
     def act(editor: Any) -> None:
-        with move.connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT constraint_name FROM information_schema.table_constraints "
-                "WHERE table_schema = database() AND table_name = %s",
-                [table],
-            )
-            known = {row[0] for row in cursor.fetchall()}
+        known = _constraints(move, table)
         # One of a table that this migration made is added at its end.
         to_come = set(map(str, editor.deferred_sql))
         missing = [

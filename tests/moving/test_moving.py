@@ -21,7 +21,7 @@ from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.moving import MoveToHiLo
 from django_hilo.moving.id_format import id_format_of
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import (
     APP,
     Broken,
@@ -279,7 +279,7 @@ def test_uuids_in_columns_of_before_there_was_the_type(stage):
     assert stage.model("Owner").objects.get(name="new").pk.version == 4
 
 
-@pytest.mark.skipif(CHOSEN != "mariadb", reason="Others roll back all of it.")
+@pytest.mark.skipif(not IS_MYSQL, reason="Others roll back all of it.")
 def test_a_crash_after_the_way_back_of_uuids(stage):
     """Before it is recorded, or in the next operation of the migration."""
     stage.migrate(owner(models.UUIDField(primary_key=True)), item())
@@ -385,7 +385,7 @@ def test_a_crash_between_steps(stage, monkeypatch, back, key):
             goes()
         except Broken:
             mend()
-            if CHOSEN != "mariadb":
+            if not IS_MYSQL:
                 assert contents(stage) == expected
             continue
         mend()
@@ -503,7 +503,7 @@ def test_the_server_prefix_stands_in_the_ids(stage):
     assert ids(stage) == [5]
 
 
-@pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB compares collations.")
+@pytest.mark.skipif(not IS_MYSQL, reason="MariaDB compares collations.")
 @pytest.mark.parametrize("key", [BIG, models.UUIDField])
 def test_tables_of_another_collation(stage, key):
     """Columns of two collations cannot refer to each other: all get the key's."""
@@ -570,7 +570,7 @@ def test_a_migration_that_is_not_atomic(stage, monkeypatch):
     ):
         migration.apply(stage.states[-1].clone(), editor)
     mend()
-    if CHOSEN != "mariadb":
+    if not IS_MYSQL:
         assert contents(stage) == before
     stage.migrate(move_owner())
     assert contents(stage) == before
