@@ -38,13 +38,13 @@ demo: $(VENV)/example ## Run the example shop on SQLite (NORTHWIND=folder: with 
 	$(BIN)/python manage.py demo $(NORTHWIND)
 
 .PHONY: test
-test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES and HILO_TEST_MARIADB.
+test: $(VENV)/test ## Run the tests on SQLite, and on the servers of HILO_TEST_POSTGRES, HILO_TEST_MARIADB and HILO_TEST_MYSQL.
 	DATABASES="$(DATABASES)" tests/project/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE) $(if $(ONLY),-m $(ONLY)) $(TESTS)
 
 .PHONY: drivers
 drivers: $(VENV)/compiled $(VENV)/test ## Run what depends on a server with psycopg 2 and with PyMySQL.
 	HILO_TEST_POSTGRES_DRIVER=psycopg2 DATABASES=postgres $(ON_SERVERS)
-	HILO_TEST_MYSQL_DRIVER=pymysql DATABASES=mariadb $(ON_SERVERS)
+	HILO_TEST_MYSQL_DRIVER=pymysql DATABASES="mariadb $(if $(HILO_TEST_MYSQL),mysql)" $(ON_SERVERS)
 
 ON_SERVERS = tests/project/on_each_database.sh $(BIN)/python -m pytest -q $(AT_ONCE) -m servers $(TESTS)
 

@@ -39,13 +39,13 @@ from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixtur
 from tests.apps.numbers.models import Box, Item, Tag
 from tests.apps.records.models import Invoice, Letter, Order, Product
 from tests.conftest import PROJECT, child_environment
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import LONGEST
 
 pytestmark = pytest.mark.servers
 
 not_on_mariadb = pytest.mark.skipif(
-    CHOSEN == "mariadb", reason="AUTO_INCREMENT does not roll back"
+    IS_MYSQL, reason="AUTO_INCREMENT does not roll back"
 )
 
 
@@ -322,7 +322,7 @@ def test_what_other_fixtures_made_before_is_not_given_again(earlier, hilo_ids, t
 
 def test_queries(django_assert_num_queries, db):
     """A test without integer keys, and without data of its class, pays nothing."""
-    with django_assert_num_queries({"sqlite": 1, "postgres": 1, "mariadb": 0}[CHOSEN]):
+    with django_assert_num_queries(0 if IS_MYSQL else 1):
         testing._start_over(["default"])
 
 

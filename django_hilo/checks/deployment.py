@@ -26,7 +26,13 @@ from django_hilo._operations.table_scan import (
     may_have_table,
     sparing,
 )
-from django_hilo.checks.servers import lost_commits, pooler, shared_tag, two_writers
+from django_hilo.checks.servers import (
+    lost_commits,
+    pooler,
+    shared_tag,
+    two_writers,
+    without_locks,
+)
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
@@ -60,6 +66,7 @@ def check_servers(
         try:
             if alias in homes():
                 found += lost_commits(connection)
+                found += without_locks(connection)
                 found += last_numbers(connection)
                 found += shared_tag(connection)
             found += pooler(connection)

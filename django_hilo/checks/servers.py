@@ -12,7 +12,7 @@ from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo._operations.table_scan import fields_on, gapless_fields, may_have_table
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
-from django_hilo.models import HiLoDocument
+from django_hilo.models import GaplessCounter, HiLoDocument
 
 
 def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
@@ -34,6 +34,19 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
             f"give ranges of the last second again.",
             hint=remedy,
             id="django_hilo.W029",
+        )
+
+
+def without_locks(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Refuse tables of counters whose engine locks no rows."""
+    ours = [model._meta.db_table for model in (HiLoDocument, GaplessCounter)]
+    for table, engine in dialect_of(connection).without_locks(connection, ours):
+        yield error(
+            f"The table {table} on {connection.alias!r} has the engine {engine}, which "
+            f"locks no rows: two processes would get the same numbers.",
+            f"ALTER TABLE {table} ENGINE=InnoDB, and default_storage_engine = InnoDB "
+            f"on the server; then run hilo_raise_max.",
+            "E037",
         )
 
 

@@ -30,7 +30,7 @@ from tests.apps.records.models import (
     Sortable,
     Worker,
 )
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = [
     pytest.mark.servers,
@@ -223,13 +223,13 @@ class TestWhatItCosts:
                 assert self.uses_index(cursor, sql), [sql, self.plan]
 
     def uses_index(self, cursor, sql: str) -> bool:
-        explain = "EXPLAIN QUERY PLAN" if CHOSEN == "sqlite" else "EXPLAIN"
-        cursor.execute(f"{explain} {sql}")
+        ways = {"sqlite": "QUERY PLAN", "mysql": "FORMAT=TRADITIONAL"}
+        cursor.execute(f"EXPLAIN {ways.get(CHOSEN, '')} {sql}")
         columns = [column[0] for column in cursor.description]
         self.plan = plan = [
             dict(zip(columns, row, strict=True)) for row in cursor.fetchall()
         ]
-        if CHOSEN == "mariadb":
+        if IS_MYSQL:
             return all(row["possible_keys"] or not row["table"] for row in plan)
         # SEARCH, and not SCAN: only a part of the index is read.
         return ("Index Cond" if CHOSEN == "postgres" else "SEARCH") in str(plan)
@@ -308,7 +308,7 @@ class TestTheEndOfTheNumbers:
     def alter(self, kind: str) -> None:
         change = (
             f"MODIFY id {kind} AUTO_INCREMENT"
-            if CHOSEN == "mariadb"
+            if IS_MYSQL
             else f"ALTER COLUMN id TYPE {kind}"
         )
         with connection.cursor() as cursor:

@@ -18,12 +18,23 @@ from django_hilo.counters import reserve
 from django_hilo.generator import next_number
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's settings")
-on_mariadb = pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB's settings")
+on_mysql = pytest.mark.skipif(not IS_MYSQL, reason="settings of MySQL and MariaDB")
+REPLICA = {
+    "mariadb": (
+        "CHANGE MASTER 'hilo_test' TO MASTER_HOST='127.0.0.1', MASTER_PORT=1",
+        "RESET SLAVE 'hilo_test' ALL",
+    ),
+    "mysql": (
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1 "
+        "FOR CHANNEL 'hilo_test'",
+        "RESET REPLICA ALL FOR CHANNEL 'hilo_test'",
+    ),
+}
 
 
 def found() -> dict[str, checks.CheckMessage]:
@@ -76,17 +87,16 @@ class TestTwoWriters:
         monkeypatch.setattr(dialect, "twice_written", lambda *_: set())
         assert not list(two_writers(connection))
 
-    @on_mariadb
+    @on_mysql
     def test_a_replica_that_is_written(self):
+        make, drop = REPLICA[CHOSEN]
         with connection.cursor() as cursor:
-            cursor.execute(
-                "CHANGE MASTER 'hilo_test' TO MASTER_HOST='127.0.0.1', MASTER_PORT=1"
-            )
+            cursor.execute(make)
             try:
                 with pytest.raises(SystemCheckError, match="replicated to and from"):
                     call_command("check", deploy=True, databases=["default"])
             finally:
-                cursor.execute("RESET SLAVE 'hilo_test' ALL")
+                cursor.execute(drop)
         assert not found()
 
 
@@ -113,6 +123,19 @@ def test_one_node_tag_on_several_primaries(monkeypatch, variable, value, is_told
     assert told == ([("django_hilo.W035", True)] if is_told else [])
     reserve("orders", node_tag="B")
     assert not list(shared_tag(connection))
+
+
+@on_mysql
+def test_an_engine_without_locks():
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE django_hilo_hilodocument ENGINE=MyISAM")
+        try:
+            message = found()["django_hilo.E037"]
+        finally:
+            cursor.execute("ALTER TABLE django_hilo_hilodocument ENGINE=InnoDB")
+    assert "MyISAM" in message.msg
+    assert message.level == checks.ERROR
+    assert not found()
 
 
 class TestCommits:
@@ -155,13 +178,17 @@ class TestCommits:
         assert set(seen) == {"local"}
         assert level() == "on"
 
-    @on_mariadb
+    @on_mysql
     @pytest.mark.parametrize(("galera", "is_told"), [("OFF", True), ("ON", False)])
     def test_a_server_that_flushes_later(self, monkeypatch, galera, is_told):
         """A node of Galera may: it gets its commits back from the others."""
 
-        def answer(connection, query):
-            answers = {"flush": [(0,)], "wsrep_on": [("wsrep_on", galera)]}
+        def answer(connection, query, parameters=None):
+            answers = {
+                "flush": [(0,)],
+                "wsrep_on": [("wsrep_on", galera)],
+                "read_only": [(1,)],
+            }
             return next((rows for name, rows in answers.items() if name in query), [])
 
         monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)

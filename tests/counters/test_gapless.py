@@ -25,7 +25,7 @@ from django_hilo.exceptions import (
 )
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -224,7 +224,7 @@ class TestFixtures:
         assert others == [True]
         assert next_gapless_number("mails") == 8
 
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    @pytest.mark.skipif(not IS_MYSQL, reason="of MariaDB")
     def test_it_is_the_newest_in_an_old_snapshot_too(self):
         seed_gapless_number("mails", 5)
         with connection.cursor() as cursor, transaction.atomic():
@@ -319,7 +319,7 @@ class TestSeed:
             seed_gapless_number("users", value, force=force)
         assert not GaplessCounter.objects.exists()
 
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+    @pytest.mark.skipif(not IS_MYSQL, reason="of MariaDB")
     def test_what_stays_is_the_newest_number_in_an_old_snapshot_too(self):
         seed_gapless_number("users", 5)
         with connection.cursor() as cursor, transaction.atomic():

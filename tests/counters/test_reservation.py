@@ -27,7 +27,7 @@ from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_returned
 from tests.apps.records.models import Order, User
 from tests.database.test_transactions import in_thread
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,7 +68,7 @@ class TestReserve:
         ServerPrefix.objects.create(node_tag="A", prefix="North/")
         reserve("orders")
         with CaptureQueriesContext(connections["default"]) as queries:
-            sql = watch_own_connection() if CHOSEN == "mariadb" else []
+            sql = watch_own_connection() if IS_MYSQL else []
             reservation = reserve("orders")
         sql += [query["sql"] for query in queries.captured_queries]
         reads = [text for text in sql if "serverprefix" in text]

@@ -18,11 +18,11 @@ from django_hilo.counters import Range, reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
-on_mariadb = pytest.mark.skipif(CHOSEN != "mariadb", reason="MariaDB's locks")
+on_mariadb = pytest.mark.skipif(not IS_MYSQL, reason="MariaDB's locks")
 on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
 
 
@@ -32,7 +32,7 @@ def row() -> HiLoDocument:
 
 def counters_connection() -> Any:
     """Return the connection that counters run on, outside of transactions."""
-    if CHOSEN == "mariadb":
+    if IS_MYSQL:
         return module._own_connections["default"]._wrapper
     return connection
 

@@ -34,7 +34,7 @@ from django_hilo.generator import next_ids, next_number, next_numbers
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.servers
@@ -157,7 +157,7 @@ class TestRollbacks:
         ["ROLLBACK TO SAVEPOINT own", "rollback to own", "/* so */ Rollback TO own;"],
     )
     def test_sql_that_rolls_back_to_a_savepoint(self, rollback):
-        if CHOSEN == "mariadb" and rollback.startswith("/*"):
+        if IS_MYSQL and rollback.startswith("/*"):
             rollback = "ROLLBACK TO own"
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -287,10 +287,8 @@ class TestOwnConnection:
         assert mine not in others
 
     def test_nothing_is_left_on_the_callers_connection(self):
-        query = {
-            "postgres": "SHOW lock_timeout",
-            "mariadb": "SELECT @@innodb_lock_wait_timeout",
-        }[CHOSEN]
+        mysqls = "SELECT @@innodb_lock_wait_timeout"
+        query = mysqls if IS_MYSQL else "SHOW lock_timeout"
 
         def value():
             with connection.cursor() as cursor:
@@ -345,11 +343,13 @@ class TestOwnConnection:
         assert errors == [ReservationTimeout] * 6
         assert next_number(Order) == 21
 
-    @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+    @pytest.mark.parametrize(
+        "level", ["read uncommitted", "repeatable read", "serializable"]
+    )
     def test_isolation_levels_of_the_caller(self, level):
         def ask():
             with connection.cursor() as cursor:
-                if CHOSEN == "mariadb":
+                if IS_MYSQL:
                     cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             with transaction.atomic():
                 if CHOSEN == "postgres":
@@ -360,6 +360,16 @@ class TestOwnConnection:
                 return {next_number(Order) for _ in range(100)}
 
         assert len(in_thread(ask)) == 100
+
+    @pytest.mark.skipif(not IS_MYSQL, reason="Others have no such variable.")
+    def test_sessions_that_begin_without_autocommit(self, python):
+        python(
+            "from django.db import connection\n"
+            "options = connection.settings_dict['OPTIONS']\n"
+            "options['init_command'] = 'SET autocommit = 0'\n"
+            "for _ in range(40): Order.objects.create()\n"
+        )
+        assert Order.objects.count() == HiLoDocument.objects.get().max == 40
 
     def test_the_own_connection_is_closed_in_tests(self):
         from django_hilo._database import own_connection as module
@@ -596,7 +606,7 @@ def counter() -> HiLoDocument:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(CHOSEN == "mariadb", reason="MariaDB forgets the older savepoint")
+@pytest.mark.skipif(IS_MYSQL, reason="MariaDB forgets the older savepoint")
 def test_a_savepoint_name_that_is_used_again():
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SAVEPOINT step")
@@ -762,7 +772,7 @@ class TestAThreadThatComesBackToItself:
         amid(lambda: getattr(self, come_back)(self.asker(found)))
         assert next_number("orders") == 1
         # MariaDB's reservations have a connection of their own there, too.
-        assert found == [NestedReservation if CHOSEN == "mariadb" else 1]
+        assert found == [NestedReservation if IS_MYSQL else 1]
         assert next_number("orders") == 2
 
     def test_a_receiver_of_connection_created(self):

@@ -19,10 +19,16 @@ from tests.support.projects import project_in
 pytestmark = pytest.mark.servers
 
 PAGE = (PROJECT / "docs/how-to/run-books.md").read_text()
-NAMES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite"}
+NAMES = {
+    "postgres": "PostgreSQL",
+    "mariadb": "MariaDB",
+    "mysql": "MariaDB",
+    "sqlite": "SQLite",
+}
 TOOLS = {
     "postgres": ["pg_dump", "psql"],
     "mariadb": ["mariadb-dump", "mariadb"],
+    "mysql": ["mariadb-dump", "mariadb"],
     "sqlite": ["sqlite3"],
 }
 missing = [tool for tool in TOOLS[CHOSEN] if shutil.which(tool) is None]

@@ -26,7 +26,7 @@ from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
 from django_hilo.sources.column import ColumnCounter, ColumnSequence
 from tests.apps.numbers.models import Box, Crate, Item, Note, Place, SpecialItem, Tag
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
 
 pytestmark = [
@@ -49,8 +49,10 @@ def insert_items(*numbers: int, using: str = "default") -> None:
 
 
 def insert_item_by_default() -> int:
-    insert = "INSERT INTO numbers_item (name) VALUES ('x') RETURNING id"
-    return int(rows_of(connection, insert)[0][0])
+    with connection.cursor() as cursor:
+        returning = "" if CHOSEN == "mysql" else "RETURNING id"
+        cursor.execute(f"INSERT INTO numbers_item (name) VALUES ('x') {returning}")
+        return int(cursor.fetchone()[0] if returning else cursor.lastrowid)
 
 
 def keys_of_new(model, count: int) -> list[int]:
@@ -134,7 +136,7 @@ class TestTakenNumbers:
             lambda: Item.objects.bulk_create([Item(), Item()]),
             # Elsewhere a plain manager leaves new keys to the default.
             lambda: Item._base_manager.bulk_create(
-                [Item()] if CHOSEN == "mariadb" else Item.objects.assign_ids([Item()])
+                [Item()] if IS_MYSQL else Item.objects.assign_ids([Item()])
             ),
         ],
     )
@@ -179,9 +181,10 @@ class TestTakenNumbers:
 class TestNarrowColumns:
     @pytest.fixture
     def narrow(self, new_process) -> Iterator[None]:
+        modify = "ALTER TABLE numbers_crate MODIFY id {} NOT NULL AUTO_INCREMENT"
         change = {
             "postgres": "ALTER TABLE numbers_crate ALTER COLUMN id TYPE {}",
-            "mariadb": "ALTER TABLE numbers_crate MODIFY id {} NOT NULL AUTO_INCREMENT",
+            **dict.fromkeys(("mariadb", "mysql"), modify),
         }
         if CHOSEN not in change:
             pytest.skip("SQLite's column is an AutoField's in any case.")
@@ -241,7 +244,7 @@ class TestRows:
         assert [each.range.low for each in reserved] == [first + 1]
         assert insert_item_by_default() == first + 6
 
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="SQLite has one home.")
+    @pytest.mark.skipif(not IS_MYSQL, reason="SQLite has one home.")
     def test_a_home_elsewhere(self, settings, new_process):
         settings.HILO = {"DATABASE": "other"}
         high = following() + 300
@@ -252,7 +255,7 @@ class TestRows:
         assert not HiLoDocument.objects.using("default").exists()
 
 
-@pytest.mark.skipif(CHOSEN == "mariadb", reason="MariaDB: others must stop")
+@pytest.mark.skipif(IS_MYSQL, reason="MariaDB: others must stop")
 def test_the_default_of_the_database_goes_on():
     mine = keys_of_new(Item, 3)
     theirs = [insert_item_by_default() for _ in range(40)]
@@ -282,7 +285,7 @@ class TestAliases:
         assert [each.pk for each in (*bulk, saved)] == [there + 1, there + 2, there + 3]
         assert next_number(Item, using="other") == there + 4
 
-    @pytest.mark.skipif(CHOSEN == "mariadb", reason="It guesses, as its docs say.")
+    @pytest.mark.skipif(IS_MYSQL, reason="It guesses, as its docs say.")
     def test_bulk_create_of_a_plain_manager_is_left_to_the_default(self, new_process):
         execute("INSERT INTO numbers_tag (id, name) VALUES (7000, '')", using="other")
         if CHOSEN == "postgres":

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from tests.apps.numbers.models import Crate, Item, Tag
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = pytest.mark.servers
 
@@ -39,7 +39,7 @@ class TestTransactions:
             Tag.objects.bulk_create([Tag() for _ in range(100)])
             raise ZeroDivisionError
         with connection.cursor() as cursor:
-            if CHOSEN != "mariadb":
+            if not IS_MYSQL:
                 cursor.execute("INSERT INTO numbers_item (name) VALUES ('x')")
         made = [Item.objects.create().pk for _ in range(150)]
         tags = [Tag.objects.create().pk for _ in range(150)]

@@ -37,7 +37,7 @@ from tests.apps.numbers.models import (
     SpecialItem,
     Tag,
 )
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
@@ -331,7 +331,7 @@ class TestConflicts:
     def unique_names(self):
         execute("CREATE UNIQUE INDEX numbers_item_names ON numbers_item (name)")
         yield
-        table = " ON numbers_item" if CHOSEN == "mariadb" else ""
+        table = " ON numbers_item" if IS_MYSQL else ""
         execute(f"DROP INDEX numbers_item_names{table}")
 
     @pytest.mark.parametrize("manager", ["objects", "_base_manager"])
@@ -341,10 +341,10 @@ class TestConflicts:
             [Item(name="a")],
             update_conflicts=True,
             update_fields=["name"],
-            **({} if CHOSEN == "mariadb" else {"unique_fields": ["name"]}),
+            **({} if IS_MYSQL else {"unique_fields": ["name"]}),
         )
         assert Item.objects.get().pk == old.pk
-        if CHOSEN != "mariadb":
+        if not IS_MYSQL:
             assert new.pk == old.pk
         elif manager == "objects":
             assert new.pk is None
@@ -355,7 +355,7 @@ class TestConflicts:
         made = getattr(Item, manager).bulk_create(
             [Item(name="a"), Item(name="b")], ignore_conflicts=True
         )
-        if CHOSEN != "mariadb" or manager == "objects":
+        if not IS_MYSQL or manager == "objects":
             assert [each.pk for each in made] == [None, None]
         assert Item.objects.count() == 2
         third = Item.objects.create(name="c").pk

@@ -226,6 +226,7 @@ next_number("orders")
         limit = {
             "postgres": ["default", "SHOW idle_in_transaction_session_timeout"],
             "mariadb": ["default:hilo", "SELECT @@idle_transaction_timeout"],
+            "mysql": ["default:hilo", "SELECT @@wait_timeout"],
         }[CHOSEN]
         reader, writer = os.pipe()
         process = subprocess.Popen(

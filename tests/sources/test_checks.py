@@ -18,7 +18,7 @@ from django_hilo.sources import doctrine, hibernate, nhibernate
 from django_hilo.sources.storages import catalog
 from tests.apps.numbers.models import Item
 from tests.support import foreign
-from tests.support.databases import CHOSEN
+from tests.support.databases import IS_MYSQL
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 make = foreign.make
@@ -253,7 +253,7 @@ class TestOneCounter:
 class TestOtherWriters:
     def test_auto_increment_is_warned_of_on_mariadb_alone(self, settings):
         found = check_other_writers(databases=["default"])
-        if CHOSEN != "mariadb":
+        if not IS_MYSQL:
             assert found == []
             return
         id, text = only(found)
@@ -266,7 +266,7 @@ class TestOtherWriters:
         ) == 1
         assert check_other_writers() == []
 
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="it is MariaDB's")
+    @pytest.mark.skipif(not IS_MYSQL, reason="it is MariaDB's")
     def test_not_where_a_source_gives_the_keys(self, settings):
         with_sources(settings, {"NUMBERS_ITEM": HILO})
         [message] = check_other_writers(databases=["default"])

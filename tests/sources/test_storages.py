@@ -12,7 +12,7 @@ from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources import ForeignCounter, Row, database, rules
 from django_hilo.sources.storages import catalog
 from tests.support import foreign
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import (
     drawn,
     execute,
@@ -33,7 +33,7 @@ def counter(column: str = "v", **given: Any) -> ForeignCounter:
 class TestColumnsThatCut:
     @pytest.fixture
     def not_strict(self):
-        if CHOSEN != "mariadb":
+        if not IS_MYSQL:
             pytest.skip("MariaDB's mode")
 
         def loosen(connection: Any, **_: Any) -> None:
@@ -67,7 +67,7 @@ class TestColumnsThatCut:
         [fault] = source.faults("default")
         assert f"its type ends at {last}" in fault.message
 
-    @pytest.mark.skipif(CHOSEN != "mariadb", reason="an engine of MariaDB's")
+    @pytest.mark.skipif(not IS_MYSQL, reason="an engine of MariaDB's")
     def test_another_that_writes_meanwhile(self, make, monkeypatch):
         make(
             "CREATE TABLE counters (V bigint) ENGINE=MyISAM",
@@ -177,7 +177,7 @@ class TestNames:
         assert drawn(source, 2) == [1, 2]
         assert source.faults("default") == []
 
-    @pytest.mark.skipif(CHOSEN == "mariadb", reason="schemas are databases there")
+    @pytest.mark.skipif(IS_MYSQL, reason="schemas are databases there")
     def test_with_a_schema(self, make):
         make("CREATE TABLE hu (v int, k int UNIQUE)")
         schema = "main" if CHOSEN == "sqlite" else "public"

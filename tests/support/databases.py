@@ -30,6 +30,8 @@ PATIENT = {**WITHOUT_THE_DISK, "timeout": 60}
 
 CHOSEN, _, _other = os.environ.get("HILO_TEST_DATABASE", "sqlite").partition("+")
 OTHER = _other or CHOSEN
+# The two of one vendor, as Django has it.
+IS_MYSQL = CHOSEN in ("mariadb", "mysql")
 
 
 def use_pymysql_without_mysqlclient() -> None:

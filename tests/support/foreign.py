@@ -50,7 +50,7 @@ DROPPED_LATER = re.compile(
 Make = Callable[..., None]
 
 needs_sequences = pytest.mark.skipif(
-    CHOSEN == "sqlite", reason="SQLite has no sequences"
+    CHOSEN in ("sqlite", "mysql"), reason="it has no sequences"
 )
 needs_postgresql = pytest.mark.skipif(
     CHOSEN != "postgres", reason="only PostgreSQL has it"

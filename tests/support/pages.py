@@ -33,12 +33,18 @@ from tests.support.ports import free_port
 from tests.support.projects import CONTRIB, Project, code_of
 from tests.support.servers import answers, ending_with_us
 
-NAMES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite"}
+NAMES = {
+    "postgres": "PostgreSQL",
+    "mariadb": "MariaDB",
+    "mysql": "MySQL",
+    "sqlite": "SQLite",
+}
 RUN = ("python", "pycon", "console")
 ADDRESS = "127.0.0.1:8000"
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FOR = re.compile(r"\bon ((?:PostgreSQL|MariaDB|SQLite)(?:, (?:MariaDB|SQLite))*)$")
+_ONE = f"(?:{'|'.join(NAMES.values())})"
+_FOR = re.compile(rf"\bon ({_ONE}(?:, {_ONE})*)$")
 _FILE = re.compile(r"# ([\w/.]+\.py)\b")
 
 # What `startproject` makes, and pages take for granted.

@@ -99,6 +99,12 @@ class Dialect:
         """Return the tables that another server writes as well; None: all tables."""
         return set()
 
+    def without_locks(
+        self, connection: BaseDatabaseWrapper, tables: list[str]
+    ) -> list[tuple[Any, ...]]:
+        """Return which of these tables lock no rows, each with its engine."""
+        return []
+
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether several nodes of a cluster take writes, as far as this one knows."""
         return False

@@ -1,10 +1,11 @@
 """MariaDB: as MySQL, with bounds for one statement and for idle transactions."""
 
 from math import ceil
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import rows_of
+from django_hilo._database.dialects.base import Dialect, rows_of
 from django_hilo._database.dialects.mysql import MySQL
 from django_hilo.conf import settings
 
@@ -14,17 +15,24 @@ class MariaDB(MySQL):
 
     name = "MariaDB"
 
-    def _waits(self, seconds: int) -> str:
+    _sources = "SHOW ALL SLAVES STATUS"
+    bounded_wait = Dialect.bounded_wait
+
+    def begin(self, connection: BaseDatabaseWrapper) -> None:
         idle = ceil(settings.LOCK_TIMEOUT / 2)
-        return f"{super()._waits(seconds)}, SESSION idle_transaction_timeout = {idle}"
+        bound = f"{self._bound()}, SESSION idle_transaction_timeout = {idle}"
+        rows_of(connection, bound)
 
     def _bound_of_statement(self) -> str:
         seconds = ceil(settings.LOCK_TIMEOUT)
         return f"SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR "
 
-    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
-        # It does not say which tables it replicates. Nodes of Galera are no replicas.
-        [(is_read_only,)] = rows_of(connection, "SELECT @@read_only")
-        if is_read_only:
-            return set()
-        return None if rows_of(connection, "SHOW ALL SLAVES STATUS") else set()
+    def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
+        # It counts rows that are not committed yet, and deleted ones.
+        rows = rows_of(
+            connection,
+            "SELECT auto_increment - 1 FROM information_schema.tables "
+            "WHERE table_schema = database() AND table_name = %s",
+            [table],
+        )
+        return [value for (value,) in rows]

@@ -1,9 +1,18 @@
 """MySQL: error numbers, and waits that are variables of the session."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import ceil
 from typing import Any
 
-from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from django.db import (
+    Error,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
@@ -28,12 +37,14 @@ _KINDS = {
     1053: ErrorKind.RECONNECT,  # shutdown
     1180: ErrorKind.RECONNECT,  # Galera node lost its quorum at COMMIT
     1290: ErrorKind.RECONNECT,  # read-only: a replica, during a failover
-    1927: ErrorKind.RECONNECT,  # connection was killed
+    # The connection was killed, on MariaDB and on MySQL; idle for over wait_timeout.
+    **dict.fromkeys((1927, 3169, 4031), ErrorKind.RECONNECT),
     **dict.fromkeys(
         (2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT
     ),  # the client's
     3100: ErrorKind.RECONNECT,  # Group Replication: the node left its group at COMMIT
 }
+_OF_GROUP = {"group_replication_applier", "group_replication_recovery"}
 
 
 class MySQL(Dialect):
@@ -41,6 +52,7 @@ class MySQL(Dialect):
 
     name = "MySQL"
     always_own_connection = True
+    _sources = "SHOW REPLICA STATUS"
     compares_loosely = True
 
     def classify(self, error: Exception) -> ErrorKind:
@@ -60,10 +72,26 @@ class MySQL(Dialect):
             options.setdefault(bound, longest)
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
-        rows_of(connection, self._waits(ceil(settings.LOCK_TIMEOUT)))
+        # The server ends the session of a lost process, and, between transactions, an
+        # idle one: Django asks before the next whether it is still there.
+        idle = ceil(settings.LOCK_TIMEOUT / 2)
+        rows_of(connection, f"{self._bound()}, SESSION wait_timeout = {idle}")
+        vars(connection)["health_check_enabled"] = True
 
-    def _waits(self, seconds: int) -> str:
+    def _bound(self) -> str:
+        seconds = ceil(settings.LOCK_TIMEOUT)
         return f"SET SESSION innodb_lock_wait_timeout = {seconds}"
+
+    @contextmanager
+    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+        [(before,)] = rows_of(connection, "SELECT @@innodb_lock_wait_timeout")
+        rows_of(connection, self._bound())
+        try:
+            yield
+        finally:
+            with suppress(Error):  # the connection is lost
+                restore = f"SET SESSION innodb_lock_wait_timeout = {before}"
+                rows_of(connection, restore)
 
     def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
         """Insert a row, or lock the one that has its key.
@@ -87,17 +115,35 @@ class MySQL(Dialect):
         return ""
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
-        # It counts rows that are not committed yet, and deleted ones.
-        rows = rows_of(
-            connection,
-            "SELECT auto_increment - 1 FROM information_schema.tables "
-            "WHERE table_schema = database() AND table_name = %s",
-            [table],
-        )
-        return [value for (value,) in rows]
+        # information_schema says for a day what it said first.
+        statement = f"SHOW CREATE TABLE {connection.ops.quote_name(table)}"
+        [(_, definition)] = rows_of(connection, statement)
+        found = re.search(r"\n\) ENGINE=\w+ AUTO_INCREMENT=(\d+)", definition)
+        return [int(found[1]) - 1] if found else []
 
     def is_taken(self, error: Exception, table: str, column: str) -> bool:
         return str(error.args[-1]).endswith("PRIMARY'")
+
+    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
+        # It does not say which tables it replicates. Members of a group have channels
+        # of their own, and are no replicas.
+        [(is_read_only,)] = rows_of(connection, "SELECT @@read_only")
+        if is_read_only:
+            return set()
+        rows = rows_of(connection, self._sources)
+        return None if any(_OF_GROUP.isdisjoint(row) for row in rows) else set()
+
+    def without_locks(
+        self, connection: BaseDatabaseWrapper, tables: list[str]
+    ) -> list[tuple[Any, ...]]:
+        return rows_of(
+            connection,
+            "SELECT t.table_name, t.engine FROM information_schema.tables t "
+            "JOIN information_schema.engines e ON e.engine = t.engine "
+            "WHERE t.table_schema = database() AND t.table_name IN %s "
+            "AND e.transactions <> 'YES'",
+            [tables],
+        )
 
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")

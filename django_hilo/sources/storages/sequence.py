@@ -142,7 +142,8 @@ class Sequence(Storage):
         return Fault(
             f"{connection.display_name} has no sequences, and {self.name} on "
             f"{connection.alias!r} would be one.",
-            "Use a source that is a row of a table.",
+            "Let the partner count in a table, and name that: hibernate.Pooled(..., "
+            "table=), nhibernate.HiLo, doctrine.Table.",
         )
 
     def read(self, db: str) -> int | None:

@@ -12,7 +12,7 @@ import pytest
 from django.db import IntegrityError, connection, migrations, models, transaction
 
 from django_hilo.models import HiLoDocument
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import Stage, move_owner
 
 ROWS = int(os.environ.get("HILO_TEST_MOVING_ROWS", "20000"))
@@ -73,10 +73,10 @@ def stage(transactional_db):
 
 def fill() -> None:
     # SQLite and PostgreSQL take the series before the INSERT, MariaDB in it.
-    before, inside = ("", SERIES) if CHOSEN == "mariadb" else (SERIES, "")
+    before, inside = ("", SERIES) if IS_MYSQL else (SERIES, "")
     other = f"1 + n * 7 % {ROWS}"
     with connection.cursor() as cursor:
-        if CHOSEN == "mariadb":
+        if IS_MYSQL:
             cursor.execute(f"SET max_recursive_iterations = {ROWS + 1}")
         for table, columns, values in (
             ("owner", "id, was", "n, n"),

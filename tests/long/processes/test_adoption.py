@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import LONGEST, PATIENCE, PATIENT
 from tests.support.projects import Project, project_in
 
@@ -134,7 +134,7 @@ def test_a_table_in_use(project, writers, by_setting):
     writers.start("old", "BigAutoField")
     writers.wait_for(lambda owners: len(owners) > 100)
 
-    if CHOSEN == "mariadb":
+    if IS_MYSQL:
         writers.stop("old")
     project.write("shop/models.py", MODELS.format(key=new_key))
     if by_setting:
@@ -146,7 +146,7 @@ def test_a_table_in_use(project, writers, by_setting):
     before = Counter(writers.owners()[0])["old"]
     for owner in ("first", "second"):
         writers.start(owner, "HiLoBigAutoField")
-    writing = {"first", "second"} if CHOSEN == "mariadb" else {"first", "second", "old"}
+    writing = {"first", "second"} if IS_MYSQL else {"first", "second", "old"}
 
     def have_mixed(owners: list[str]) -> bool:
         recent = owners[before:]
@@ -157,7 +157,7 @@ def test_a_table_in_use(project, writers, by_setting):
     writers.wait_for(have_mixed)
     for owner in ("first", "second"):
         writers.stop(owner)
-    if CHOSEN != "mariadb":
+    if not IS_MYSQL:
         after = len(writers.owners()[0])
         writers.wait_for(lambda owners: len(owners) > after + 50)
         writers.stop("old")
@@ -167,7 +167,7 @@ def test_a_table_in_use(project, writers, by_setting):
     print(f"{CHOSEN}: {writers.made}, {changes(found[0])} changes of the owner")
 
 
-@pytest.mark.skipif(CHOSEN != "mariadb", reason="Elsewhere the default may go on.")
+@pytest.mark.skipif(not IS_MYSQL, reason="Elsewhere the default may go on.")
 def test_why_others_stop_on_mariadb(project, writers):
     """AUTO_INCREMENT gives the numbers of a range that a process holds."""
     project.write("shop/models.py", MODELS.format(key=OLD_KEY))

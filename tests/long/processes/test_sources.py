@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support import foreign
-from tests.support.databases import CHOSEN
+from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_server
 
 pytestmark = [needs_server, pytest.mark.django_db(transaction=True)]
@@ -157,7 +157,7 @@ SHARED = {
         "hibernate.HiLo(9)",
         "",
         [
-            f"{foreign.UNIQUE_KEY} {'ENGINE=MyISAM' * (CHOSEN == 'mariadb')}",
+            f"{foreign.UNIQUE_KEY} {'ENGINE=MyISAM' * IS_MYSQL}",
             "INSERT INTO hibernate_unique_key VALUES (0)",
         ],
     ),
