@@ -574,9 +574,8 @@ class TestInterrupts:
         nested = partial(own.hold, list, 0.1)
         with pytest.raises(NestedReservation, match="already"):
             own.hold(nested, 0.1)
-        busy = partial(own.hold, partial(in_thread, nested), 1)
         with pytest.raises(ReservationTimeout, match="busy"):
-            busy()
+            own.hold(partial(in_thread, nested), 1)
         assert nested() == []
 
     @transactional

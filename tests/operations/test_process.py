@@ -77,27 +77,24 @@ class TestExit:
             pytest.skip("it has no server")
         code = """
 import logging, socket, sys, threading
-from django.conf import settings
 from django.db import connections, transaction
 from django_hilo.models import HiLoDocument
 logging.basicConfig(stream=sys.stdout)
 process._LONGEST_END = 0.1
 locked = threading.Event()
-def hold_a_lock():
+def hold():
     with transaction.atomic():
         HiLoDocument.objects.update(size=1)
         locked.set()
         threading.Event().wait()
 def lock_the_row():
-    threading.Thread(target=hold_a_lock, daemon=True).start()
+    threading.Thread(target=hold, daemon=True).start()
     locked.wait()
+server = socket.create_server(("127.0.0.1", 0))
 def answer_nothing():
-    global server
-    server = socket.create_server(("127.0.0.1", 0))
-    port = server.getsockname()[1]
-    kind = type(connections["default"])
+    kind, place = type(connections["default"]), {"port": server.getsockname()[1]}
     real = kind.get_connection_params
-    kind.get_connection_params = lambda self: real(self) | {"port": port}
+    kind.get_connection_params = lambda self: real(self) | place
 Order.objects.create()
 connections.close_all()
 """
@@ -106,14 +103,11 @@ connections.close_all()
         assert max_of_orders() == 32
 
     def test_an_error_of_a_return_is_shown(self, python):
-        told = python(
-            "import sys\n"
-            "from django_hilo.counters import reservation\n"
-            "Order.objects.create()\n"
+        assert "TypeError" in python(
+            "import sys; from django_hilo.counters import reservation\n"
             "sys.stderr = sys.stdout\n"
-            "reservation.return_range = None\n"
+            "Order.objects.create(); reservation.return_range = None\n"
         )
-        assert "TypeError" in told
 
     def test_nothing_is_asked_of_the_database_without_ranges(self, python):
         python(
