@@ -1,9 +1,7 @@
 """The tables: counters, server prefixes and gapless counters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -21,12 +19,9 @@ from django_hilo.identifiers import (
     shown,
 )
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
 
 def _validated(
-    check: Callable[[str], str], value: str, rule: StrOrPromise, most: int = 4
+    check: Callable[[str], str], value: str, rule: Any, most: int = 4
 ) -> None:
     # The grammar's own errors are for developers, and need no Django.
     try:

@@ -1,7 +1,5 @@
 """Ids in URLs: the path converter hilo."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811 - the fixture is imported
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,6 +20,7 @@ from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo._database.own_connection import (
     POOL_SIZE,
     OwnConnection,
+    Result,
     of_this_process,
     switch,
 )
@@ -33,8 +34,6 @@ from django_hilo.exceptions import (
 )
 
 logger = logging.getLogger("django_hilo")
-
-Result = TypeVar("Result")
 
 # Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
 _PAUSE = 0.003

@@ -4,8 +4,6 @@ A token allows taking ids; the requests of administrators need a user. A session
 cookie does not count: these requests write without a CSRF token.
 """
 
-from __future__ import annotations
-
 import binascii
 from base64 import b64decode
 from hashlib import sha256

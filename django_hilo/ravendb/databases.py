@@ -1,7 +1,5 @@
 """The databases and counters that RavenDB's names stand for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_hilo._allocation.target import Target, fields_of

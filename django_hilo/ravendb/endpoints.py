@@ -4,8 +4,6 @@ The path may contain a token, and Django logs the path of failed requests. So no
 exception leaves an endpoint, and Django logs none of its answers.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from functools import wraps

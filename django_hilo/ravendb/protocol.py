@@ -3,12 +3,10 @@
 The functions of parameters raise `Refusal` for what they cannot read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from django.http import QueryDict
 
@@ -50,7 +48,7 @@ class NextRange(NamedTuple):
     last_max: int
 
     @classmethod
-    def read(cls, query: QueryDict) -> NextRange:
+    def read(cls, query: QueryDict) -> Self:
         """Read them from a query."""
         return cls(
             tag=collection_in(query, "tag"),

@@ -1,7 +1,5 @@
 """Include these under any prefix, alone or with ``<str:token>/`` at its end."""
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from django_hilo.ravendb import views

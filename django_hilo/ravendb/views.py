@@ -3,8 +3,6 @@
 Identities are RavenDB's name for gapless numbers.
 """
 
-from __future__ import annotations
-
 import logging
 
 from django.http import HttpRequest, HttpResponse, JsonResponse

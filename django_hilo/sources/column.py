@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -15,6 +14,7 @@ from django_hilo._database.connection import (
 )
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
+from django_hilo._database.own_connection import Result
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
@@ -25,8 +25,6 @@ from django_hilo.sources.rules import Single
 from django_hilo.sources.storages import Sequence
 
 logger = logging.getLogger("django_hilo")
-
-Result = TypeVar("Result")
 
 _SINGLES = 1024
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.connection import commits_alone, retry, short_transaction
 from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.own_connection import Result
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import (
     CounterExhausted,
@@ -19,8 +19,6 @@ from django_hilo.exceptions import (
 from django_hilo.sources.base import Fault, Source
 from django_hilo.sources.rules import Rule, Value
 from django_hilo.sources.storages.base import Storage
-
-Result = TypeVar("Result")
 
 
 @deconstructible(path="django_hilo.sources.foreign.ForeignCounter")

@@ -1,7 +1,5 @@
 """The admin of gapless counters."""
 
-from __future__ import annotations
-
 from html import unescape
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who may do what in the admin: one line a person, one column a view or action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

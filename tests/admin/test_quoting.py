@@ -1,7 +1,5 @@
 """Ids in the URLs of Django's admin, which quotes keys in a way of its own."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote as unquote_url
 

@@ -1,7 +1,5 @@
 """The same admin under another name, and mixed with Unfold."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

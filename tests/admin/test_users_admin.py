@@ -1,7 +1,5 @@
 """Ids with slashes, dollars and server prefixes in the admin of users' models."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Ids that an iterator in C hands out: given once, taken back, ended by forks."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

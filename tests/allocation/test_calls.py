@@ -1,7 +1,5 @@
 """The way of an id stays short: counts of calls, which no machine changes."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Explicit ids raise the floor, so that no range gives their numbers."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """The shortest way to an id goes wrong nowhere: what ids depend on is looked at."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

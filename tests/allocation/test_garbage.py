@@ -1,7 +1,5 @@
 """Objects with ids leave the garbage collector no more to look at than others."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

@@ -3,8 +3,6 @@
 The finalizer of any object, or a signal handler, may ask at any line.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The next range is there before the last one is used up; never in tests themselves."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

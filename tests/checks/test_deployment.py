@@ -1,7 +1,5 @@
 """Deploy checks of trouble ahead: counters under their tables, numbers that run out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

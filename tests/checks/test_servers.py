@@ -1,7 +1,5 @@
 """Deploy checks of the settings of a server, and of who else writes it."""
 
-from __future__ import annotations
-
 import pytest
 from django.core import checks
 from django.core.management import call_command

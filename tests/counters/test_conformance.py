@@ -1,7 +1,5 @@
 """RavenDB's own tests of its HiLo generator, with the same expectations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain

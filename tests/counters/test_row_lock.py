@@ -1,7 +1,5 @@
 """The lock of a counter's row: bounded waits, callers' transactions, lost answers."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import threading

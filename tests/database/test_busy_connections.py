@@ -1,7 +1,5 @@
 """Ids while the caller's connection can take no statement, or none that commits."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from itertools import repeat
 

@@ -4,8 +4,6 @@
 again. On SQLite, numbers that only a rolled-back transaction saw may come again.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

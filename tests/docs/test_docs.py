@@ -1,7 +1,5 @@
 """README and docs tell the truth about what can be checked by a machine."""
 
-from __future__ import annotations
-
 import doctest
 import re
 

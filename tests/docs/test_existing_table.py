@@ -1,7 +1,5 @@
 """docs/how-to/existing-table.md, followed as it stands there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from textwrap import dedent

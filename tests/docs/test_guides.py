@@ -1,7 +1,5 @@
 """The guides do what they say: each is followed as it stands on its page."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

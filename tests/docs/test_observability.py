@@ -1,7 +1,5 @@
 """What docs/how-to/observability.md shows and promises."""
 
-from __future__ import annotations
-
 import ast
 import logging
 import re

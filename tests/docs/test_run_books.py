@@ -1,7 +1,5 @@
 """The commands of docs/how-to/run-books.md, as they stand there, in a project."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What docs/how-to/sharding.md shows of buckets, run as it stands there."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from io import StringIO

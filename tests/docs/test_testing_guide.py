@@ -1,7 +1,5 @@
 """What docs/how-to/testing.md shows, run as it stands there in a project of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

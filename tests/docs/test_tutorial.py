@@ -4,8 +4,6 @@ This interpreter and a path to the checkout stand in for the virtual environment
 ``pip install``: what a page installs is not looked at.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nobody gets more than the bounds allow: of numbers, counters or memory."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 import pytest

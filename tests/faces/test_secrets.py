@@ -3,8 +3,6 @@
 Tokens of RavenDB's clients: tests/ravendb/test_access.py.
 """
 
-from __future__ import annotations
-
 import logging
 
 import pytest

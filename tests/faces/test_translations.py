@@ -3,8 +3,6 @@
 Each text gets a translation that shows that it is one: ``«Raise Max ...»``.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

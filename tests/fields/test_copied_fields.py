@@ -1,7 +1,5 @@
 """A history has copies of a model's fields, as django-simple-history makes them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """HiLoBigAutoField as DEFAULT_AUTO_FIELD of a project with apps of others."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every way to save a row, with the statements that it costs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import re

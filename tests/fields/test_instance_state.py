@@ -1,7 +1,5 @@
 """What is known of ids on their instances, where fields are deferred or named alike."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps

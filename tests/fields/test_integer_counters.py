@@ -1,7 +1,5 @@
 """HiLoBigAutoField: sequences, rows that exist, fixtures, several databases."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """HiLoBigAutoField in forms, the admin, DRF, REST and the commands."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import pytest

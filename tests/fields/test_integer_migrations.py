@@ -1,7 +1,5 @@
 """HiLoBigAutoField in migrations: the real commands, in a project of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

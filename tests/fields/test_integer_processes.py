@@ -1,7 +1,5 @@
 """HiLoBigAutoField in transactions, threads and forks, and inside a TestCase."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

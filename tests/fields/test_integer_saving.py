@@ -1,7 +1,5 @@
 """HiLoBigAutoField: every way to save, explicit keys, copies, shapes of models."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Indexes and columns that lookups are read from, made by migrations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

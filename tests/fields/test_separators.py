@@ -1,7 +1,5 @@
 """Rows with the separator that settings had before; see docs/how-to/run-books.md."""
 
-from __future__ import annotations
-
 import re
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """Ids that ask for another, and ids with leading zeros."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

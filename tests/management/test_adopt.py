@@ -1,7 +1,5 @@
 """hilo_adopt: counters move between other systems and us, and never fall."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """What hilo_show prints: counters, and how full buckets are."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """MoveToHiLo on the database: what is refused and kept, and what a crash leaves."""
 
-from __future__ import annotations
-
 import uuid
 from functools import partial
 

@@ -1,7 +1,5 @@
 """MoveToHiLo by the real commands, in a project with whatever may refer to a key."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

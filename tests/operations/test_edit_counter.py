@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection, connections, transaction

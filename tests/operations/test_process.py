@@ -1,7 +1,5 @@
 """Forks, and the ways in which processes end, with real processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

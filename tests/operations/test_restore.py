@@ -1,7 +1,5 @@
 """Counters and tables that fall back while processes run; docs/how-to/run-books.md."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from io import StringIO

@@ -1,7 +1,5 @@
 """The prefixes that the servers of a node give ids."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 

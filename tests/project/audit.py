@@ -4,8 +4,6 @@ It is asked about the pinned packages. Fails for a known vulnerability. Where it
 be asked, it says so and does not fail: a build must not depend on a service of others.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Without ``--extras`` Django is all there is: what needs more must say so, and no
 else may need it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import pkgutil
 import sys

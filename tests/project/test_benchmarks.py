@@ -1,7 +1,5 @@
 """The parts of benchmarks/ that make no measurement: ratios, goals, results."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages for those who carry the project on name what is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the package says of itself is what is tested and pinned."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A start reads no database, and no more of the package than saves need."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`make torture` sees each kind of wrong: a check that cannot fail is none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

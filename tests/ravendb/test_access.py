@@ -1,7 +1,5 @@
 """Who may draw ids over RavenDB's protocol, and what of a token is ever written."""
 
-from __future__ import annotations
-
 import logging
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Identities over RavenDB's protocol: gapless numbers taken, seeded and listed."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any

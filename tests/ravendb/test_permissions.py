@@ -1,7 +1,5 @@
 """Who may do what over RavenDB's protocol, as one table."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 

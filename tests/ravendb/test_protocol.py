@@ -1,7 +1,5 @@
 """What RavenDB's clients send and expect, without a database."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """Ranges over RavenDB's protocol: what is reserved, taken back, and answered."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

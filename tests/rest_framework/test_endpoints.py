@@ -1,7 +1,5 @@
 """The endpoints one by one."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """What is not installed, or not in the settings, is not needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The page of the REST endpoints shows what they answer."""
 
-from __future__ import annotations
-
 import json
 import re
 

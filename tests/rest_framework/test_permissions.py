@@ -1,7 +1,5 @@
 """Who may do what over REST, as one table."""
 
-from __future__ import annotations
-
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission, User

@@ -1,7 +1,5 @@
 """Viewsets of users' own models, whose keys hold slashes."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

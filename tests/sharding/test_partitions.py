@@ -1,7 +1,5 @@
 """The migration of docs/how-to/sharding.md, as it stands there, on PostgreSQL."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

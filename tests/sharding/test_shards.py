@@ -1,7 +1,5 @@
 """Which of RavenDB's shards has which ids."""
 
-from __future__ import annotations
-
 import pytest
 
 from django_hilo.exceptions import InvalidDocumentId

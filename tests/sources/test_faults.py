@@ -1,7 +1,5 @@
 """Counters of other systems that are wrong, at their end, or locked: clear errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 0 ids come twice by the right rule; the wrong pairings show that this would be seen.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 The expected numbers are written out, as the other systems give them.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

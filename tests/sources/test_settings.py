@@ -1,7 +1,5 @@
 """settings.py imports sources before any app is loaded."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Counters of other systems, on tables and sequences as those systems make them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

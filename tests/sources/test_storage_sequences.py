@@ -1,7 +1,5 @@
 """Sequences that are altered, at their end, locked, or of another owner."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Rows and functions of others: what their columns take, and how they are named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Sources are values: they compare, and are written into migrations by fixed paths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -6,8 +6,6 @@ postgres+mariadb the second is the database of the alias "other". Servers come o
 nobody's own server is touched by surprise.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ They are unpacked once a machine, into the user's cache folder, and run from the
 their own libraries; nothing is installed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """How the tables are emptied after a test that commits: as Django does, but faster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

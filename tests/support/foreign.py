@@ -1,7 +1,5 @@
 """Tables, sequences and functions as other systems make them, while a test runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

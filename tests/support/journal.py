@@ -11,8 +11,6 @@ ended with ``committed ID ...`` (those that stand), ``rolledback`` or ``unknown`
 table; ``failed TEXT``.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

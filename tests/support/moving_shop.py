@@ -1,7 +1,5 @@
 """A shop whose keys are to be moved, with whatever may refer to one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Migrations of an app that is not there, run on the test database itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A server that tests start in a folder of its own, kill, and start again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

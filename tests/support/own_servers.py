@@ -1,7 +1,5 @@
 """Database servers that tests start in folders of their own, kill, and start again."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import suppress
 from pathlib import Path

@@ -11,8 +11,6 @@ What is done with each fence:
 A first line that ends in ``on PostgreSQL, MariaDB`` is of a fence for these alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 Written from how those systems calculate, with none of our rules: they test them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable

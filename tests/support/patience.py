@@ -3,8 +3,6 @@
 A wait is over when that comes: these bounds only end what hangs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

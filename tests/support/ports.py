@@ -1,7 +1,5 @@
 """Ports for servers of tests, which no other process is given before they listen."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import random

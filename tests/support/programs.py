@@ -1,12 +1,10 @@
 """Programs of others, or of ours, that a test starts beside itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,7 +88,8 @@ class Program:
         self.process.wait(PATIENCE)
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # a line that it had not read
+                stream.close()
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 What runs there is the real command, in a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

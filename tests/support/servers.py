@@ -1,7 +1,5 @@
 """gunicorn on a free port of this machine, for tests that talk to a real server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -4,8 +4,6 @@ What a page shows is what must be printed, but for lines ``...``, which stand fo
 lines, times, and the address of a server. A command without output may print anything.
 """
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

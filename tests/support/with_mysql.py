@@ -3,8 +3,6 @@
 python -m tests.support.with_mysql make test DATABASES=mysql
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Processes that run on while somebody restores the database under them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import AbstractContextManager

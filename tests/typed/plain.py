@@ -1,7 +1,5 @@
 """The types of ids where nothing but the annotations tells them."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self, assert_type
 
 from django.db import models

@@ -1,4 +1,2 @@
-from __future__ import annotations
-
 INSTALLED_APPS = ["django_hilo", "tests.typed"]
 SECRET_KEY = "type checkers only"

@@ -1,7 +1,5 @@
 """What the type of each id is, said to a type checker; nothing here is run."""
 
-from __future__ import annotations
-
 from typing import assert_type
 
 from django.db import models

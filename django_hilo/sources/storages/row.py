@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -10,6 +10,7 @@ from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.connection import short_transaction
 from django_hilo._database.dialects.base import rows_of
+from django_hilo._database.own_connection import Result
 from django_hilo.counters.ranges import Range
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -24,8 +25,6 @@ from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage, near_limit
 
 _ROUNDS = 100
-
-Result = TypeVar("Result")
 
 
 @deconstructible(path="django_hilo.sources.storages.Row")

@@ -1,7 +1,5 @@
 """Models with columns of buckets."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from django_hilo.fields import BucketField, HiLoField

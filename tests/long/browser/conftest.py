@@ -4,8 +4,6 @@ A message on the browser's console, such as a violation of the Content-Security-
 an error of a script, or an answer over 399, fails the test.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

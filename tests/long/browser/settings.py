@@ -1,7 +1,5 @@
 """The tests' settings, with the shop's models, static files and a strict CSP."""
 
-from __future__ import annotations
-
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS, MIDDLEWARE, SPECTACULAR_SETTINGS
 

@@ -1,7 +1,5 @@
 """Every page and action of the counters' admin, as an operator uses them."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, expect
 

@@ -1,7 +1,5 @@
 """The example's page for people, and the pages that it links to."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The admin of server prefixes."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

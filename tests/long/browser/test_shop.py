@@ -1,7 +1,5 @@
 """The admin of a user's own models, whose ids hold slashes and dollars."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """What the journals of a load say, and whether it kept the promises."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field

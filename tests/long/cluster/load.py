@@ -1,7 +1,5 @@
 """Worker processes: started, watched, sent to rest, killed, ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A Django process on the servers that HILO_CLUSTER names."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -15,8 +15,6 @@ django_hilo tried again; ``emptied`` it gives up its ranges; ``resting``;
 ``warned CODE TEXT`` by django_hilo; ``failed TEXT`` what must not happen.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import random

@@ -1,7 +1,5 @@
 """A project that has installed what others install beside django-hilo."""
 
-from __future__ import annotations
-
 from tests.support.databases import CHOSEN, settings_for, take_names_from_environment
 from tests.support.patience import PATIENT
 

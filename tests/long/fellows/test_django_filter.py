@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import django_filters
 import pytest
 from django_filters.rest_framework import DjangoFilterBackend

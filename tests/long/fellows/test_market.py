@@ -1,7 +1,5 @@
 """The project itself, and what the page about it says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

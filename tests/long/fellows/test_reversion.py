@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import reversion
 from reversion.models import Revision, Version

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from django.contrib.admin.utils import unquote
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history

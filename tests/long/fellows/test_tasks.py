@@ -1,7 +1,5 @@
 """django-tasks, with the workers and the database backend of django-tasks-db."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.management import call_command
 from django_tasks import TaskResultStatus, default_task_backend

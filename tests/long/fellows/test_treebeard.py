@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from django_hilo.identifiers import parse

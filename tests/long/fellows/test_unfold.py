@@ -1,7 +1,5 @@
 """Unfold's theme, with its own templates for the others that come with admin pages."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

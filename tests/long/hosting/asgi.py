@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 
 from django.core.asgi import get_asgi_application

@@ -1,7 +1,5 @@
 """A PgBouncer of our own before the tests' PostgreSQL, in transaction mode."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

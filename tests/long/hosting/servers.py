@@ -1,7 +1,5 @@
 """A server of the site, as its operators start and stop it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

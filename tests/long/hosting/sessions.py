@@ -1,7 +1,5 @@
 """How many sessions a server of databases has on the tests' database."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 ``{"DATABASE": {...}, "OPTIONS": {...}, "HILO": {...}, "OTHERS": {alias: {...}}}``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

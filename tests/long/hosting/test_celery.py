@@ -1,7 +1,5 @@
 """Celery's prefork pool: its children end without running atexit."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """CONN_MAX_AGE, with ATOMIC_REQUESTS: each refill needs a connection of its own."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """gunicorn's kinds of workers: what they give, hold, and return."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

@@ -1,7 +1,5 @@
 """Pools of processes, forked and spawned, of a process that draws ids itself."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

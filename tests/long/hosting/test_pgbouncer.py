@@ -1,7 +1,5 @@
 """PgBouncer in transaction mode: sessions are shared, and one may not be enough."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Django's pool of psycopg 3: our own connection never waits for one of its few."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """runserver: each reload is the end of a process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """django-tenants: one alias, a schema a tenant, each with counters of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """uvicorn: async views, in one process and in several that it spawns."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

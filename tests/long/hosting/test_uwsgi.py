@@ -1,7 +1,5 @@
 """uWSGI forks in C: what its options change for a process that holds ranges."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

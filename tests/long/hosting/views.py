@@ -1,7 +1,5 @@
 """Each takes one id and tells which process took it, when, and whether a row has it."""
 
-from __future__ import annotations
-
 import os
 import time
 

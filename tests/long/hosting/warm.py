@@ -1,7 +1,5 @@
 """What a master may have done before it forks: it holds a range and a connection."""
 
-from __future__ import annotations
-
 import os
 
 

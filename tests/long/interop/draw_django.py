@@ -1,7 +1,5 @@
 """Django as a program; it speaks as draw.mjs does."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Takes numbers from mt_get_next_hi() as Marten does; it speaks as mixing.py says."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Django, drawing from a source; it speaks as mixing.py says."""
 
-from __future__ import annotations
-
 import json
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """Generators of Hibernate's, and the sources that follow their rules; blocks of 10."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from django_hilo.sources import hibernate

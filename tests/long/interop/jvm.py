@@ -1,7 +1,5 @@
 """JVMs with Debian 12's Hibernate."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

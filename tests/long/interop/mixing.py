@@ -11,8 +11,6 @@ and writes a line a number to the file: the microseconds since 1970, and the num
 answer that begins with "error" tells what failed.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import time

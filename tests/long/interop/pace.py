@@ -1,7 +1,5 @@
 """How Python programs draw: at a pace, with a time stamp for each number."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tests' settings as a site that RavenDB's clients draw from."""
 
-from __future__ import annotations
-
 import os
 
 from tests.settings import *  # noqa: F403

@@ -1,7 +1,5 @@
 """The tests' settings, with ranges of HILO_TEST_CAPACITY numbers."""
 
-from __future__ import annotations
-
 import os
 
 from tests.settings import *  # noqa: F403

@@ -1,7 +1,5 @@
 """Doctrine ORM 2.14 of Debian 12 in PHP, and Django, on one sequence of Doctrine's."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

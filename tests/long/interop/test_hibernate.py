@@ -1,7 +1,5 @@
 """Hibernate 3.6.10 of Debian 12 in JVMs, and Django, on one counter of Hibernate's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 

@@ -4,8 +4,6 @@ Marten itself needs .NET, which Debian does not have: its SQL function and its c
 are here as its documentation describes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

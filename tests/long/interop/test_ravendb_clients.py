@@ -1,7 +1,5 @@
 """RavenDB's official clients, Python and npm, draw from a real server of ours."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

@@ -1,7 +1,5 @@
 """schemathesis, which reads the schema, against the REST endpoints under gunicorn."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 HILO_TEST_MOVING_ROWS is how many rows each of the three tables has.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -4,8 +4,6 @@ Old versions and other programs insert by the column's default. On MariaDB they 
 the switch.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """hilo_raise_max runs over and over while processes write, and gives nothing twice."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

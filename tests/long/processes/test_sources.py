@@ -3,8 +3,6 @@
 The partners work by SQL as their systems do, in blocks of 10.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from itertools import pairwise

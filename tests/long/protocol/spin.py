@@ -1,7 +1,5 @@
 """Runs Debian's Spin on the model."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

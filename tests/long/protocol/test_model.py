@@ -3,8 +3,6 @@
 HILO_TEST_PROTOCOL=full looks further: some minutes, some gigabytes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

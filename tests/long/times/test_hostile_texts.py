@@ -1,7 +1,5 @@
 """Texts that are made to be slow cost no more time than their length."""
 
-from __future__ import annotations
-
 import re
 import time
 

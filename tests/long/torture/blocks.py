@@ -1,7 +1,5 @@
 """Transactions in transactions, each with an end of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 

@@ -4,8 +4,6 @@ On the servers no number may come twice. On SQLite one may that only a transacti
 which rolled back together with the range that the number is of; nothing else.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The counters of a run, by the keys that journals name them with."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

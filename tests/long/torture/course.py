@@ -1,7 +1,5 @@
 """Whether all that a run is about did happen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.long.torture import seats

@@ -1,7 +1,5 @@
 """The database of a run: made before it, dropped after it, whatever happens."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Which errors a caller must live with, and what they leave to be done."""
 
-from __future__ import annotations
-
 import http.client
 
 from django.db import InterfaceError, OperationalError, connection, connections

@@ -1,7 +1,5 @@
 """What a run does to processes and to the server, and how it is undone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -3,8 +3,6 @@
 The children inherit what their parent had open, which they must neither use nor end.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading

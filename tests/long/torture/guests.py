@@ -1,7 +1,5 @@
 """Those who meet the counters from outside of the plans."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

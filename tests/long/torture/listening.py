@@ -1,7 +1,5 @@
 """Notes what django_hilo does to counters in this process."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator

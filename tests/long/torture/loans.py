@@ -1,7 +1,5 @@
 """Ranges that a program reserves for itself, and returns as it should not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

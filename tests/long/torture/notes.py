@@ -19,8 +19,6 @@ the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``error TYPE TEXT`` an expected one; ``failed TEXT``.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ It has Django loaded, and no connection and no range, as a new process has. Star
 ``python -m tests.long.torture.nursery FOLDER SEED``; it is spoken to in lines.
 """
 
-from __future__ import annotations
-
 import atexit
 import codecs
 import ctypes

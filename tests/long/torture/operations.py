@@ -1,7 +1,5 @@
 """What a user does to ids and rows, one operation a method."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext

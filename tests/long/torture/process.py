@@ -1,7 +1,5 @@
 """One process: threads that do what is planned, forks, and an end."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import signal

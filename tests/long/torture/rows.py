@@ -1,7 +1,5 @@
 """Whether each row is there that was committed, with its data, and no other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

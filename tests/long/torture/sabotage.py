@@ -1,7 +1,5 @@
 """Takes a protection away, to prove that its absence is seen."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The numbers of processes: by them plans are made and journals are named."""
 
-from __future__ import annotations
-
 WEB = 0
 # Strangers and administrators, whom the supervisor starts, have no plan.
 FIRST_GUEST = 900_000_000

@@ -1,7 +1,5 @@
 """The settings of the tests, for one database that all processes of a run share."""
 
-from __future__ import annotations
-
 import os
 from hashlib import sha256
 from pathlib import Path

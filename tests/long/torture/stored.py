@@ -1,7 +1,5 @@
 """What the database holds after a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tests.long.torture.counters import highest_item, items

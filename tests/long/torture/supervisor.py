@@ -1,7 +1,5 @@
 """Starts the processes, does the planned faults, and ends what it started."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

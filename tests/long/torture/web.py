@@ -1,7 +1,5 @@
 """What programs do that draw over REST and over RavenDB's protocol."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from base64 import b64encode

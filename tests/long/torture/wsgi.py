@@ -1,7 +1,5 @@
 """The site that REST's and RavenDB's clients of a run draw from."""
 
-from __future__ import annotations
-
 import atexit
 
 from django.core.wsgi import get_wsgi_application

@@ -1,7 +1,5 @@
 """The same with Unfold, whose templates take the place of Django's."""
 
-from __future__ import annotations
-
 from tests.long.browser.settings import *  # noqa: F403
 from tests.long.browser.settings import INSTALLED_APPS, MIDDLEWARE
 

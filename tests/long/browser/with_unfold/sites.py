@@ -1,7 +1,5 @@
 """The same admin pages in Unfold, by mixing its ModelAdmin in."""
 
-from __future__ import annotations
-
 from unfold.admin import ModelAdmin
 from unfold.sites import UnfoldAdminSite
 

@@ -1,7 +1,5 @@
 """The same pages in Unfold's theme: they must work there, and look like the others."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

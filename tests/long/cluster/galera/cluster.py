@@ -1,7 +1,5 @@
 """Three nodes that are one database."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The worker processes on all nodes, and what they meet there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the tests' pieces of code, each in a process on a node, are written with."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

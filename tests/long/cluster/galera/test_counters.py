@@ -1,7 +1,5 @@
 """One row for all nodes, or one for each: nothing comes twice."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

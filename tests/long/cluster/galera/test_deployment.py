@@ -1,7 +1,5 @@
 """What the commands for administrators say on a healthy cluster."""
 
-from __future__ import annotations
-
 
 def test_the_deploy_checks_find_nothing(cluster, python):
     for node in cluster.nodes:

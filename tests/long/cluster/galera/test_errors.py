@@ -1,7 +1,5 @@
 """Each code of a cluster, one at a time, in a process on one node."""
 
-from __future__ import annotations
-
 
 def test_a_node_that_is_not_ready_gives_an_error_and_no_number(cluster, python):
     node = cluster.nodes[0]

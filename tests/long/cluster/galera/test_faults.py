@@ -1,7 +1,5 @@
 """Nodes fail under the load of six processes, which live through all of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

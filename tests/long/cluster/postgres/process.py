@@ -1,7 +1,5 @@
 """A Django process that does what it is told, and keeps its memory in between."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Where the programs of PostgreSQL are."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A primary that fails, and the standby that takes its place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The project of docs/how-to/postgresql.md, and the commands that stand there."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

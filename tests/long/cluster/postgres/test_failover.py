@@ -1,7 +1,5 @@
 """A primary is lost with ranges that its standby never heard of."""
 
-from __future__ import annotations
-
 import time
 
 from tests.long.cluster.evidence import FEWEST_CHANGES, collect, number_of

@@ -1,7 +1,5 @@
 """Two sites write at once: each with a node tag of its own."""
 
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 

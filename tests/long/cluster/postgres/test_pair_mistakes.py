@@ -1,7 +1,5 @@
 """What goes wrong between two sites."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.long.cluster.postgres.process import django

@@ -1,7 +1,5 @@
 """The commands of docs/how-to/postgresql.md, as they stand there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.long.cluster.evidence import collect

@@ -1,7 +1,5 @@
 """HILO["SYNCHRONOUS_COMMIT"]: no range is used before a standby has it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Models with HiLo keys, each as the users of one package declare theirs."""
 
-from __future__ import annotations
-
 import reversion
 from django.db import models
 from guardian.models import UserObjectPermissionBase

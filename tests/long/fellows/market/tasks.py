@@ -1,7 +1,5 @@
 """What a worker of django-tasks does."""
 
-from __future__ import annotations
-
 from django_tasks import task
 
 from tests.long.fellows.market.models import Invoice, Order
