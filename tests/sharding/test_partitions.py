@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -112,13 +113,18 @@ def partitions_of(table: str) -> dict[str, str]:
     )
 
 
-def structure() -> dict[str, dict]:
+def structure() -> dict[str, Any]:
     """Return the constraints and indexes of both tables, as Django sees them."""
+    found = {}
     with connection.cursor() as cursor:
-        return {
-            table: connection.introspection.get_constraints(cursor, table)
-            for table in ("shop_order", "shop_invoice")
-        }
+        for table in ("shop_order", "shop_invoice"):
+            found |= connection.introspection.get_constraints(cursor, table)
+    # PostgreSQL has one more foreign key for each partition that it refers to.
+    return {
+        name: each
+        for name, each in found.items()
+        if not (each["foreign_key"] and each["foreign_key"][0] != "shop_order")
+    }
 
 
 def place_of(instance) -> int:
@@ -158,6 +164,45 @@ def test_tables_are_partitioned_and_keep_all_that_they_have(shop):
     assert set(shop.Invoice.objects.all()) == set(invoices)
     migrate("0002_partition")
     assert set(shop.Order.objects.all()) == set(orders)
+
+
+CHANGES = {
+    "0003_whole": "migrations.RunPython(rebuild, partition)",
+    "0004_longer": 'migrations.AlterField("order", "id", HiLoField(primary_key=True, '
+    "max_length=100))",
+    "0005_partition": "migrations.RunPython(partition, rebuild)",
+}
+
+
+def test_a_key_is_altered_between_two_rebuilds(partitioned, tmp_path):
+    order = partitioned.Order.objects.create()
+    invoice = partitioned.Invoice.objects.create(order=order)
+    before, previous = structure(), "0002_partition"
+    for name, operation in CHANGES.items():
+        (tmp_path / f"shop/migrations/{name}.py").write_text(
+            "from importlib import import_module\n"
+            "from django.db import migrations\n"
+            "from django_hilo.fields import HiLoField\n"
+            'second = import_module("shop.migrations.0002_partition")\n'
+            "rebuild, partition = second.rebuild, second.partition\n"
+            "class Migration(migrations.Migration):\n"
+            f"    dependencies = [('shop', '{previous}')]\n"
+            f"    operations = [{operation}]\n"
+        )
+        previous = name
+    importlib.invalidate_caches()
+    migrate("0005_partition")
+    assert structure() == before
+    assert len(partitions_of("shop_order")) == 8
+    lengths = (
+        "SELECT table_name, character_maximum_length FROM information_schema.columns "
+        "WHERE (table_name, column_name) IN "
+        "(('shop_order', 'id'), ('shop_invoice', 'order_id'))"
+    )
+    assert dict(ask(lengths)) == {"shop_order": 100, "shop_invoice": 100}
+    assert partitioned.Invoice.objects.get().order == order == invoice.order
+    migrate("0002_partition")
+    assert dict(ask(lengths)) == {"shop_order": 64, "shop_invoice": 64}
 
 
 def test_django_finds_nothing_to_do(partitioned):
