@@ -96,8 +96,8 @@ class HiLoDocument(models.Model):
     made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
     class Meta:
-        verbose_name = _("HiLo document")
-        verbose_name_plural = _("HiLo documents")
+        verbose_name = _("counter")
+        verbose_name_plural = _("counters")
         ordering = ["collection", "node_tag"]
         permissions = [("take_hilo_ids", _("Can take HiLo ids"))]
 

@@ -160,8 +160,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "HiLo document",
-                "verbose_name_plural": "HiLo documents",
+                "verbose_name": "counter",
+                "verbose_name_plural": "counters",
                 "ordering": ["collection", "node_tag"],
                 "permissions": [("take_hilo_ids", "Can take HiLo ids")],
             },

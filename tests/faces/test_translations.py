@@ -187,7 +187,7 @@ def rows():
         ),
         (GAPLESS, None, "«last number»"),
         (f"{GAPLESS}invoices/change/", None, "«The next number is one higher.»"),
-        ("/admin/", None, "«HiLo documents»"),
+        ("/admin/", None, "«counters»"),
     ],
 )
 def test_the_admin_is_translated(

@@ -108,7 +108,7 @@ def test_max_is_lowered_after_a_confirmation(shop, open_as, superuser, picture):
 
 def test_a_counter_is_added_and_deleted(shop, open_as, superuser):
     page = open_as(superuser, LIST)
-    page.get_by_role("link", name="Add HiLo document").click()
+    page.get_by_role("link", name="Add counter").click()
     page.locator("select[name=database]").select_option("default")
     page.locator("input[name=collection]").fill("Invoices-2027")
     page.locator("input[name=max]").fill("1024")
