@@ -10,8 +10,11 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
+from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
+from django.utils.timesince import timesince
+from django.utils.timezone import template_localtime
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -130,15 +133,7 @@ class HiLoDocumentAdmin(NumberAdmin):
     reservations.
     """
 
-    list_display = (
-        "collection_name",
-        "tag",
-        "max_number",
-        "floor_number",
-        "newest_range",
-        "reserved_at",
-        "used_by",
-    )
+    list_display = ("collection_name", "tag", "max_number", "used_by", "last_reserved")
     list_filter = (DatabaseFilter, NodeTagFilter)
     number = "max"
     added = ("collection", "node_tag", "max")
@@ -154,16 +149,25 @@ class HiLoDocumentAdmin(NumberAdmin):
     def max_number(self, document: HiLoDocument) -> str:
         return str(document.max)
 
-    @admin.display(description=pgettext_lazy("a number", "floor"), ordering="floor")
+    @admin.display(description=pgettext_lazy("a number", "floor"))
     def floor_number(self, document: HiLoDocument) -> str:
         return str(document.floor)
 
-    @admin.display(description=_("newest range"), ordering="low")
+    @admin.display(description=_("newest range"))
     def newest_range(self, document: HiLoDocument) -> str:
         if document.size < 1:
             return pgettext("a range", "none")
         high = document.low + document.size - 1
         return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
+
+    @admin.display(description=_("last reserved"), ordering="reserved_at")
+    def last_reserved(self, document: HiLoDocument) -> str:
+        if document.reserved_at is None:
+            return gettext("never")
+        at = template_localtime(document.reserved_at)
+        ago = gettext("%(time)s ago") % {"time": timesince(at, depth=1)}
+        markup = '<time datetime="{}" title="{}">{}</time>'
+        return format_html(markup, at.isoformat(), localize(at), ago)
 
     @admin.display(description=_("next range"))
     def next_range(self, document: HiLoDocument) -> str:
@@ -224,10 +228,8 @@ class HiLoDocumentAdmin(NumberAdmin):
         """Whether the user may take numbers for themselves."""
         return bool(request.user.has_perm("django_hilo.take_hilo_ids"))
 
-    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
-        # Django 6.1 says where the actions are shown; 5.2 does not know of it.
-        where = () if action_location is None else (action_location,)
-        actions = super().get_actions(request, *where)
+    def get_actions(self, request: HttpRequest, *where: Any, **location: Any) -> Any:
+        actions = super().get_actions(request, *where, **location)
         # Counters are deleted one by one: each needs a look at the tables and a
         # confirmation of its own, which this action would pass by.
         actions.pop("delete_selected", None)

@@ -3,6 +3,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.contrib.admin.utils import quote
 from django.db import connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import translation
+from django.utils import timezone, translation
 
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.exceptions import RangeNotReturned
@@ -80,12 +81,14 @@ def test_the_list_shows_each_counter(admin_client):
     reserve("orders", 32)
     Order.objects.create(id="orders/900-A")
     reserve("unused", 1_000_000)
+    HiLoDocument.objects.create(collection="added", node_tag="A", max=5)
+    past = timezone.now() - timedelta(hours=2, minutes=9)
+    HiLoDocument.objects.filter(size__gt=0).update(reserved_at=past)
     page = text_of(admin_client.get(LIST))
     assert "Database: default" in page
-    assert "orders A 900 900 1 to 32" in page
-    assert "records.Order" in page
-    assert "unused A 1000000 0 1 to 1000000" in page
-    assert "no model" in page
+    assert re.search(r"orders A 900 [\w., ]*records.Order[\w., ]* 2 hours ago", page)
+    assert "unused A 1000000 no model 2 hours ago" in page
+    assert "added A 5 no model never" in page
 
 
 def test_numbers_are_plain_digits_whatever_the_settings_say(admin_client, settings):
