@@ -257,6 +257,12 @@ class DatabasesAdmin(admin.ModelAdmin):
             return preserved
         return urlencode({_FILTERS: urlencode({PARAMETER: alias})})
 
+    def render_change_form(
+        self, request: HttpRequest, context: Any, add: bool = False, **kwargs: Any
+    ) -> HttpResponse:
+        context["show_save_and_add_another"] = add
+        return super().render_change_form(request, context, add, **kwargs)
+
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> Any:
         if obj._state.db == self.chosen_database(request):
             return super().response_post_save_add(request, obj)

@@ -48,6 +48,8 @@ def test_every_link_stays_in_its_own_site(admin_client):
         admin_client.get(prefixes + "A/change/"),
         admin_client.get(prefixes + "A/delete/"),
     ]
+    offers_another = [b"_addanother" in page.content for page in pages]
+    assert offers_another == [False, True, *[False] * (len(pages) - 2)]
     for page in pages:
         assert page.status_code == 200
         assert 'href="/office/' in page.content.decode()
@@ -182,6 +184,7 @@ def test_every_page_works_in_unfold(unfold):
     assert "added successfully" in text_of(unfold("post", counters + "add/", added))
 
     page = unfold("get", orders + "change/?highest=1")
+    assert "_addanother" not in page.content.decode()
     assert hidden_of(page)["initial-max"] == "42"
     assert "records.Order (default)" in text_of(page)
     unfold("post", orders + "change/", {"max": 50, "initial-max": 42})
