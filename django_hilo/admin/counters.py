@@ -10,7 +10,7 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
-from django.utils.formats import localize
+from django.utils.formats import localize, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.timesince import timesince
@@ -22,6 +22,7 @@ from django_hilo._operations import edit_counter
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
 from django_hilo.admin.databases import DatabaseFilter, DatabasesForm, qualify
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
+from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
@@ -64,6 +65,26 @@ def _effects_of_lowering(document: HiLoDocument, number: int) -> list[str]:
     return [ids, looked_at, stop]
 
 
+def _effects_of_raising(document: HiLoDocument, number: int) -> list[str]:
+    """Return what raising Max to a number loses, if that has to be confirmed."""
+    first, left = document.next_low, MAX_NUMBER - number
+    lost = number - first + 1
+    is_near_the_end = left < MAX_NUMBER // 10
+    if lost <= (0 if is_near_the_end else settings.MAX_FLOOR_JUMP):
+        return []
+    ids = gettext(
+        "Numbers that would be lost: %(count)s, those of the ids %(first)s to %(last)s."
+    ) % {
+        "count": number_format(lost, force_grouping=True),
+        "first": edit_counter.id_at(document, first),
+        "last": edit_counter.id_at(document, number),
+    }
+    if not is_near_the_end:
+        return [ids]
+    few = gettext("Numbers that would be left: %(count)s, less than a tenth of all.")
+    return [ids, few % {"count": number_format(left, force_grouping=True)}]
+
+
 class AddCounterForm(DatabasesForm):
     """Starts a counter that does not exist yet."""
 
@@ -71,16 +92,15 @@ class AddCounterForm(DatabasesForm):
 
 
 class ChangeCounterForm(ChangeNumberForm):
-    """Changes Max: raises it at once, lowers it after a confirmation.
+    """Changes Max, after a confirmation if it falls or if many numbers are lost.
 
-    The form is shown again to ask for the confirmation, with a box to tick.
+    The form is shown again to ask for the confirmation, with a box to tick. The box
+    confirms the number that it was shown for, and no other.
     """
 
     number = "max"
     state = forms.CharField(widget=forms.HiddenInput, required=False)
-    confirmed = forms.BooleanField(
-        label=_("Every process that draws from this counter is stopped"), required=False
-    )
+    confirmed = forms.BooleanField(required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -90,17 +110,31 @@ class ChangeCounterForm(ChangeNumberForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        lowers = "max" in cleaned and cleaned["max"] < self.seen
-        if lowers and not cleaned.get("confirmed"):
-            self.fields["confirmed"].widget = self._box
-            try:
-                effects = _effects_of_lowering(self.instance, cleaned["max"])
-            except CounterNotLowered as error:
-                self.add_error("max", str(error))
-            else:
+        number = cleaned.get("max", self.seen)
+        if number == self.seen or self["confirmed"].data == str(number):
+            return cleaned
+        try:
+            if number < self.seen:
+                effects = _effects_of_lowering(self.instance, number)
+                label = gettext("Every process that draws from this counter is stopped")
                 tick = gettext("Then tick this box: nobody can undo it.")
-                self.add_error("confirmed", [*effects, tick])
+            else:
+                effects = _effects_of_raising(self.instance, number)
+                label = gettext("Skip these numbers")
+                tick = gettext("If that is intended, tick this box and save again.")
+        except CounterNotLowered as error:
+            self.add_error("max", str(error))
+        else:
+            if effects:
+                self._ask(label, number, [*effects, tick])
         return cleaned
+
+    def _ask(self, label: str, number: int, reasons: list[str]) -> None:
+        self._box.attrs["value"] = number
+        self._box.check_test = lambda value: False  # not ticked in advance
+        self.fields["confirmed"].widget = self._box
+        self["confirmed"].label = label
+        self.add_error("confirmed", reasons)
 
 
 class NodeTagFilter(admin.SimpleListFilter):

@@ -54,7 +54,11 @@ def change(client: Client, new: object, seen: object, url: str = ORDERS) -> Any:
 
 def confirmed(page: Any, number: int) -> dict[str, Any]:
     """What the form sends that asked for the confirmation, once it is ticked."""
-    return hidden_of(page) | {"max": number, "confirmed": "on"}
+    [box] = re.findall(r"<input[^>]+checkbox[^>]+>", page.content.decode())
+    assert 'name="confirmed"' in box
+    assert not re.search(r"\schecked[\s>]", box)
+    [value] = re.findall(r'value="(\d+)"', box)
+    return hidden_of(page) | {"max": number, "confirmed": value}
 
 
 def histories(url_id: str) -> list[str]:
@@ -271,6 +275,59 @@ def test_raise(admin_client, changes, admin_user):
     assert told["user"] == admin_user
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1_033, "lost: 1,001, those of the ids orders/33-A to orders/1033-A."),
+        (MAX_NUMBER, "Numbers that would be left: 0, less than a tenth of all."),
+    ],
+)
+def test_a_raise_that_loses_many_numbers_asks_first(
+    admin_client, settings, number, told
+):
+    settings.HILO = settings.HILO | {"MAX_FLOOR_JUMP": 1000}
+    reserve("orders", 32)
+    page = change(admin_client, number, 32)
+    assert told in text_of(page)
+    assert "Skip these numbers" in text_of(page)
+    assert "Every process that draws" not in text_of(page)
+    assert read_max("orders") == 32
+    admin_client.post(ORDERS + "change/", confirmed(page, number))
+    assert read_max("orders") == number
+    assert histories("orders/A") == [f"Raised Max from 32 to {number}."]
+
+
+def test_a_raise_by_less_does_not_ask(admin_client, settings):
+    settings.HILO = settings.HILO | {"MAX_FLOOR_JUMP": 1000}
+    reserve("orders", 32)
+    change(admin_client, 1_032, 32)
+    change(admin_client, 1_033, 1_032)
+    assert read_max("orders") == 1_033
+
+
+def test_any_raise_into_the_last_tenth_asks(admin_client):
+    tenth = MAX_NUMBER - MAX_NUMBER // 10
+    HiLoDocument.objects.create(collection="orders", node_tag="A", max=tenth - 1)
+    change(admin_client, tenth, tenth - 1)
+    assert read_max("orders") == tenth
+    page = change(admin_client, tenth + 1, tenth)
+    assert "Numbers that would be lost: 1," in text_of(page)
+    assert "would be left: 922,337,203,685,477,579," in text_of(page)
+    assert read_max("orders") == tenth
+
+
+def test_a_tick_confirms_no_other_number(admin_client):
+    """One typed after the page had asked, even if it lowers Max."""
+    reserve("orders", 100)
+    asked = change(admin_client, 20, 100)
+    for number in (10, 5_000_000_000):
+        data = confirmed(asked, number)
+        asked = admin_client.post(ORDERS + "change/", data)
+        assert read_max("orders") == 100
+    assert "Numbers that would be lost: 4,999,999,900," in text_of(asked)
+    assert "given a second time" not in text_of(asked)
+
+
 def test_an_edit_touches_the_database_that_its_page_named(admin_client):
     reserve("orders", 32)
     reserve("orders", 32, using="other", node_tag="A")
@@ -346,8 +403,7 @@ def test_lowering_confirmed(admin_client, changes):
     )
     page = change(admin_client, 1, 32)
     assert 'type="checkbox" name="confirmed"' in page.content.decode()
-    data = hidden_of(page) | {"max": 1, "confirmed": "on"}
-    page = admin_client.post(ORDERS + "change/", data, follow=True)
+    page = admin_client.post(ORDERS + "change/", confirmed(page, 1), follow=True)
     assert "was changed successfully" in text_of(page)
     # This process has forgotten the range that it held.
     assert Order.objects.create().pk == "orders/2-A"
@@ -425,7 +481,8 @@ def test_a_reservation_while_the_confirmation_is_open(admin_client, python):
     assert "Some process still draws from it" in text_of(page)
     assert read_max("orders") == 110
     # Once that process is found and stopped:
-    admin_client.post(ORDERS + "change/", confirmed(page, 20))
+    asked = change(admin_client, 20, 110)
+    admin_client.post(ORDERS + "change/", confirmed(asked, 20))
     assert read_max("orders") == 20
 
 

@@ -124,7 +124,7 @@ ORDERS = COUNTERS + "orders_2FA/"
 
 def counter_views(what: str) -> Any:
     confirmed = {"confirmed": "on", "state": state_of(HiLoDocument.objects.get())}
-    lower = {"max": 20, "initial-max": 32} | confirmed
+    lower = {"max": 20, "initial-max": 32} | confirmed | {"confirmed": "20"}
     new = {"database": "default", "collection": "new", "node_tag": "A", "max": 1}
     selected = {"_selected_action": "orders/A"}
     block = {"action": "reserve_block", "size": 5} | selected

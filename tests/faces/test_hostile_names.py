@@ -308,7 +308,7 @@ class TestAdmin:
                 answer = web.post(url, data, follow=True)
                 assert answer.status_code == 200
         for name in ("max", "initial-max", "state", "confirmed"):
-            data = {"max": "3", "initial-max": "32", "state": "x", "confirmed": "on"}
+            data = {"max": "3", "initial-max": "32", "state": "x", "confirmed": "3"}
             data |= {name: in_form(text)}
             for page in ("change", "delete"):
                 answer = web.post(f"{url}orders_2FA/{page}/", data, follow=True)

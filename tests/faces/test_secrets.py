@@ -58,7 +58,7 @@ def test_not_in_the_log(caplog):
 class TestAdmin:
     def test_not_on_its_pages_nor_in_its_history(self, admin_client, ticket):
         block = {"action": "reserve_block", "_selected_action": "orders/A", "size": "8"}
-        lower = {"max": "3", "initial-max": "40", "confirmed": "on"}
+        lower = {"max": "3", "initial-max": "40", "confirmed": "3"}
         pages, tickets = [], {ticket}
         for method, url, data in [
             ("get", LIST, {}),
