@@ -186,27 +186,22 @@ def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
     """
     looked_at = tables_of(document)
     for table in looked_at:
-        place = {"model": table.model._meta.label, "database": table.using}
+        known = table._asdict() | {"counter": document.id, "most": number}
         if table.error:
             raise CounterNotLowered(
                 _(
-                    "Whether %(model)s on %(database)r has numbers over %(number)s "
-                    "is not known: %(error)s. Fix that first."
+                    "Whether %(model)s on %(using)r has numbers over %(most)s is not "
+                    "known: %(error)s. Fix that first."
                 )
-                % {**place, "number": number, "error": table.error}
+                % known
             )
         if table.number > number:
             raise CounterNotLowered(
                 _(
-                    "%(model)s on %(database)r has the id %(id)r: Max of %(counter)r "
-                    "must not fall under %(number)s while that row exists."
+                    "%(model)s on %(using)r has the id %(id)r: Max of %(counter)r must "
+                    "not fall under %(number)s while that row exists."
                 )
-                % {
-                    **place,
-                    "id": table.id,
-                    "counter": document.id,
-                    "number": table.number,
-                }
+                % known
             )
     return looked_at
 

@@ -30,7 +30,7 @@ _CHUNK = 10_000
 class Highest(NamedTuple):
     """The highest number of a counter in one table, or why it could not be read."""
 
-    model: type[models.Model]
+    model: str  # its label
     using: str
     number: int
     id: str
@@ -148,7 +148,7 @@ def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
             except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined]
                 # With psycopg 2, closing the cursor fails next and hides the cause.
                 error = str(problem.__context__ or problem)
-            found.append(Highest(field.model, using, number, text, error))
+            found.append(Highest(field.model._meta.label, using, number, text, error))
     return found
 
 

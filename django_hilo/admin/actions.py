@@ -41,10 +41,7 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
         tables = edit_counter.tables_of(document)
         for table in tables:
             if table.error:
-                text = gettext("%(model)s cannot be read: %(error)s") % {
-                    "model": table.model._meta.label,
-                    "error": table.error,
-                }
+                text = gettext("%(model)s cannot be read: %(error)s") % table._asdict()
                 _tell(model_admin, request, document, messages.ERROR, text)
         if not tables:
             text = gettext("no model uses it, so there is nothing to do.")

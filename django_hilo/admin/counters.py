@@ -10,9 +10,10 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.utils.formats import localize, number_format
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import template_localtime
 from django.utils.translation import gettext, pgettext, pgettext_lazy
@@ -28,61 +29,34 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
 
 
-def _effects_of_lowering(document: HiLoDocument, number: int) -> list[str]:
-    """Return what lowering Max to a number means, to be confirmed.
+def _part(name: str, **context: Any) -> SafeString:
+    """Return a part of a page from its template."""
+    return render_to_string(f"admin/django_hilo/hilodocument/{name}", context)
 
-    Raises `CounterNotLowered` while higher rows exist.
+
+def _effects(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
+    """Return what a new Max means, one sentence each, if that has to be confirmed.
+
+    Raises `CounterNotLowered` while a row has an id that would be given again.
     """
-    tables = edit_counter.check_unused(document, number)
-    if document.max > number:
-        ids = gettext(
-            "The ids %(first)s to %(last)s would be given a second time. If one of "
-            "them is known outside the tables (in a deleted row, a letter, another "
-            "system), it would then name two things."
-        ) % {
-            "first": edit_counter.id_at(document, number + 1),
-            "last": edit_counter.id_at(document, document.max),
-        }
-    else:
-        ids = gettext("No id of it was given yet.")
-    if tables:
-        looked_at = gettext("No row has one of them. The highest ids are: %(ids)s.") % {
-            "ids": "; ".join(
-                f"{t.model._meta.label} ({t.using}): "
-                f"{t.id or pgettext('an id', 'none')}"
-                for t in tables
-            )
-        }
-    else:
-        looked_at = gettext(
-            "No installed model uses this counter, so no table could be looked at."
-        )
-    stop = gettext(
-        "Stop every process that draws from this counter before you go on: the numbers "
-        "that it still has would be given again. The process that answers you now "
-        "forgets its own; the other worker processes of this site must be restarted."
-    )
-    return [ids, looked_at, stop]
-
-
-def _effects_of_raising(document: HiLoDocument, number: int) -> list[str]:
-    """Return what raising Max to a number loses, if that has to be confirmed."""
-    first, left = document.next_low, MAX_NUMBER - number
-    lost = number - first + 1
+    tables = edit_counter.check_unused(document, number) if lowers else []
+    known = document.next_low - 1
+    lost, left = number - known, MAX_NUMBER - number
     is_near_the_end = left < MAX_NUMBER // 10
-    if lost <= (0 if is_near_the_end else settings.MAX_FLOOR_JUMP):
+    if not lowers and lost <= (0 if is_near_the_end else settings.MAX_FLOOR_JUMP):
         return []
-    ids = gettext(
-        "Numbers that would be lost: %(count)s, those of the ids %(first)s to %(last)s."
-    ) % {
-        "count": number_format(lost, force_grouping=True),
-        "first": edit_counter.id_at(document, first),
-        "last": edit_counter.id_at(document, number),
-    }
-    if not is_near_the_end:
-        return [ids]
-    few = gettext("Numbers that would be left: %(count)s, less than a tenth of all.")
-    return [ids, few % {"count": number_format(left, force_grouping=True)}]
+    low, high = sorted((known, number))
+    text = _part(
+        "effects.txt",
+        lowers=lowers,
+        tables=tables,
+        has_given=lost < 0,
+        first=edit_counter.id_at(document, low + 1),
+        last=edit_counter.id_at(document, high),
+        lost=number_format(lost, force_grouping=True),
+        left=number_format(left, force_grouping=True) if is_near_the_end else "",
+    )
+    return [line for line in text.splitlines() if line]
 
 
 class AddCounterForm(DatabasesForm):
@@ -100,7 +74,9 @@ class ChangeCounterForm(ChangeNumberForm):
 
     number = "max"
     state = forms.CharField(widget=forms.HiddenInput, required=False)
-    confirmed = forms.BooleanField(required=False)
+    confirmed = forms.BooleanField(
+        label=_("Every process that draws from this counter is stopped"), required=False
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -113,28 +89,20 @@ class ChangeCounterForm(ChangeNumberForm):
         number = cleaned.get("max", self.seen)
         if number == self.seen or self["confirmed"].data == str(number):
             return cleaned
+        lowers = number < self.seen
         try:
-            if number < self.seen:
-                effects = _effects_of_lowering(self.instance, number)
-                label = gettext("Every process that draws from this counter is stopped")
-                tick = gettext("Then tick this box: nobody can undo it.")
-            else:
-                effects = _effects_of_raising(self.instance, number)
-                label = gettext("Skip these numbers")
-                tick = gettext("If that is intended, tick this box and save again.")
+            effects = _effects(self.instance, number, lowers)
         except CounterNotLowered as error:
             self.add_error("max", str(error))
-        else:
-            if effects:
-                self._ask(label, number, [*effects, tick])
+            return cleaned
+        if effects:
+            self._box.attrs["value"] = number
+            self._box.check_test = lambda value: False  # not ticked in advance
+            self.fields["confirmed"].widget = self._box
+            if not lowers:
+                self["confirmed"].label = gettext("Skip these numbers")
+            self.add_error("confirmed", effects)
         return cleaned
-
-    def _ask(self, label: str, number: int, reasons: list[str]) -> None:
-        self._box.attrs["value"] = number
-        self._box.check_test = lambda value: False  # not ticked in advance
-        self.fields["confirmed"].widget = self._box
-        self["confirmed"].label = label
-        self.add_error("confirmed", reasons)
 
 
 class NodeTagFilter(admin.SimpleListFilter):
@@ -215,26 +183,13 @@ class HiLoDocumentAdmin(NumberAdmin):
         }
 
     @admin.display(description=_("highest id in the tables"))
-    def highest_on_demand(self, document: HiLoDocument) -> Any:
-        return format_html(
-            '<a href="?highest=1" class="viewlink hilo-look-up">{}</a> {}',
-            gettext("Look it up"),
-            gettext("This reads the ids of all its tables."),
-        )
+    def highest_on_demand(self, document: HiLoDocument) -> SafeString:
+        return _part("highest.html", on_demand=True)
 
     @admin.display(description=_("highest id in the tables"))
-    def highest(self, document: HiLoDocument) -> Any:
-        unreadable = gettext("cannot be read: %(error)s")
-        lines = [
-            (
-                t.model._meta.label,
-                t.using,
-                unreadable % {"error": t.error} if t.error else t.id or "-",
-            )
-            for t in edit_counter.tables_of(document)
-        ]
-        found = format_html_join(mark_safe("<br>"), "{} ({}): {}", lines)
-        return found or gettext("no model")
+    def highest(self, document: HiLoDocument) -> SafeString:
+        tables = edit_counter.tables_of(document)
+        return _part("highest.html", tables=tables)
 
     def shown(self, request: HttpRequest) -> list[str]:
         # Tables may be long, so opening the page does not read them.
@@ -334,7 +289,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         [document] = objs
         _deleted, count, perms, _protected = super().get_deleted_objects(objs, request)
         try:
-            return _effects_of_lowering(document, 0), count, perms, []
+            return _effects(document, 0, lowers=True), count, perms, []
         except CounterNotLowered as error:
             return [], count, perms, [str(error)]
 
