@@ -11,11 +11,9 @@ from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils.formats import localize, number_format
-from django.utils.html import format_html
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
-from django.utils.timezone import template_localtime
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -164,12 +162,9 @@ class HiLoDocumentAdmin(NumberAdmin):
 
     @admin.display(description=_("last reserved"), ordering="reserved_at")
     def last_reserved(self, document: HiLoDocument) -> str:
-        if document.reserved_at is None:
-            return gettext("never")
-        at = template_localtime(document.reserved_at)
-        ago = gettext("%(time)s ago") % {"time": timesince(at, depth=1)}
-        markup = '<time datetime="{}" title="{}">{}</time>'
-        return format_html(markup, at.isoformat(), localize(at), ago)
+        at = document.reserved_at
+        ago = timesince(at, depth=1) if at else ""
+        return _part("last_reserved.html", at=at, ago=ago)
 
     @admin.display(description=_("next range"))
     def next_range(self, document: HiLoDocument) -> str:

@@ -258,10 +258,10 @@ class DatabasesAdmin(admin.ModelAdmin):
         return urlencode({_FILTERS: urlencode({PARAMETER: alias})})
 
     def render_change_form(
-        self, request: HttpRequest, context: Any, add: bool = False, **kwargs: Any
+        self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        context["show_save_and_add_another"] = add
-        return super().render_change_form(request, context, add, **kwargs)
+        context["show_save_and_add_another"] = context["original"] is None
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> Any:
         if obj._state.db == self.chosen_database(request):
