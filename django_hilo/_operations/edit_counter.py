@@ -173,10 +173,10 @@ def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
     _tell(counter, Change.DELETED, document.max, None, user)
 
 
-def tables_of(document: HiLoDocument) -> list[Highest]:
-    """Look up the highest numbers of a counter in all tables; reads whole columns."""
+def tables_of(document: HiLoDocument, up_to: int = 0) -> list[Highest]:
+    """Look up the highest numbers of a counter, as `highest_numbers`."""
     using = database_of(document)
-    return highest_numbers(document.collection, document.node_tag, using)
+    return highest_numbers(document.collection, document.node_tag, using, up_to)
 
 
 def check_unused(document: HiLoDocument, number: int) -> list[Highest]:

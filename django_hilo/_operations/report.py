@@ -49,7 +49,8 @@ def sources(databases: Iterable[str]) -> list[Row]:
             except (HiLoError, Error) as problem:
                 error = str(problem).partition("\n")[0] or type(problem).__name__
             row = {"database": alias, "collection": collection, "source": source.name}
-            rows.append({**row, "max": number, "error": error})
+            last = source.max_number
+            rows.append({**row, "max": number, "max_number": last, "error": error})
     return rows
 
 

@@ -34,6 +34,7 @@ class Highest(NamedTuple):
     using: str
     number: int
     id: str
+    rows: int  # with a number up to that of `highest_numbers`
     error: str
 
 
@@ -113,6 +114,11 @@ def aliases() -> list[str]:
     ]
 
 
+def served_by(home: str) -> list[str]:
+    """Return the databases of the rows whose counters a home holds."""
+    return [alias for alias in aliases() if home_of(alias) == home]
+
+
 def around_number(collection: str, home: str, node_tag: str) -> tuple[str, str]:
     """Return the texts before and after the number in the next ids of a counter."""
     row = ServerPrefix.objects.using(home).filter(node_tag=node_tag).first()
@@ -127,28 +133,32 @@ def highest_number(field: Any, using: str, node_tag: str) -> int:
     nodes, other collections and other shapes do not count. Uses an index of
     the number (docs/how-to/lookups.md), and without one reads the whole column.
     """
-    return _highest(field, using, {"", node_tag})[0]
+    return _highest(field, using, {"", node_tag}, 0)[0]
 
 
-def highest_numbers(collection: str, node_tag: str, home: str) -> list[Highest]:
+def highest_numbers(
+    collection: str, node_tag: str, home: str, up_to: int = 0
+) -> list[Highest]:
     """Look into every table, on every database, whose ids come from a counter.
 
     ``home`` is the database that holds the counter. Ids without a tag count for every
-    node: which one gave them cannot be seen. Reads as `highest_number` does.
+    node: which one gave them cannot be seen. Reads as `highest_number` does, and all
+    rows to count those with a number up to ``up_to``.
     """
     fields = fields_of(collection)
     found = []
-    served = [alias for alias in aliases() if home_of(alias) == home]
-    for using in served:
+    for using in served_by(home):
         for field in (f for f in fields_on(using) if f in fields):
-            number, text, error = 0, "", ""
+            number, text, rows, error = 0, "", 0, ""
             try:
                 with sparing(using):
-                    number, text = _highest(field, using, {"", node_tag})
+                    tags = {"", node_tag}
+                    number, text, rows = _highest(field, using, tags, up_to)
             except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined]
                 # With psycopg 2, closing the cursor fails next and hides the cause.
                 error = str(problem.__context__ or problem)
-            found.append(Highest(field.model._meta.label, using, number, text, error))
+            label = field.model._meta.label
+            found.append(Highest(label, using, number, text, rows, error))
     return found
 
 
@@ -162,12 +172,14 @@ def sparing(using: str) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
-    if getattr(field, "is_integer", False):
-        top = field.model._base_manager.using(using).aggregate(top=Max(field.attname))
-        number = max(top["top"] or 0, 0)
-        return number, str(number)
+def _highest(
+    field: Any, using: str, node_tags: set[str], up_to: int
+) -> tuple[int, str, int]:
     rows = field.model._base_manager.using(using).order_by()
+    if getattr(field, "is_integer", False):
+        number = max(rows.aggregate(top=Max(field.attname))["top"] or 0, 0)
+        known = rows.filter(**{f"{field.attname}__range": (1, up_to)})
+        return number, str(number), known.count() if up_to else 0
     collection = field.collection_name.lower()
     if _indexes_numbers(field):
         name = field.attname
@@ -181,19 +193,21 @@ def _highest(field: Any, using: str, node_tags: set[str]) -> tuple[int, str]:
             .order_by(f"-{name}__number")
             .values_list(f"{name}__number", name)
         )
-        return found.first() or (0, "")
+        known = found.filter(**{f"{name}__number__lte": up_to})
+        return *(found.first() or (0, "")), known.count() if up_to else 0
     texts = rows.values_list(field.attname, flat=True).iterator(chunk_size=_CHUNK)
-    highest, its_id = 0, ""
+    highest, its_id, known = 0, "", 0
     for text in texts:
         document_id = parse_or_none(text)
         if (
             document_id is not None
-            and document_id.number > highest
             and document_id.collection.lower() == collection
             and document_id.node_tag in node_tags
         ):
-            highest, its_id = document_id.number, text
-    return highest, its_id
+            known += document_id.number <= up_to
+            if document_id.number > highest:
+                highest, its_id = document_id.number, text
+    return highest, its_id, known
 
 
 def _indexes_numbers(field: Any) -> bool:

@@ -75,18 +75,14 @@ def reserve_block(
 
     The answer to the reservation is a redirect, so that a reload takes no more.
     """
-
-    class BlockForm(forms.Form):
-        size = model_admin.form_field(
-            request,
-            "size",
-            models.BigIntegerField(),
-            label=gettext("How many numbers"),
-            min_value=1,
-            max_value=settings.MAX_FLOOR_JUMP,
-        )
-
-    form = BlockForm(request.POST if "size" in request.POST else None)
+    form = forms.Form(request.POST if "size" in request.POST else None)
+    form.fields["size"] = model_admin.form_field(
+        request,
+        "size",
+        models.BigIntegerField(_("How many numbers")),
+        min_value=1,
+        max_value=settings.MAX_FLOOR_JUMP,
+    )
     if form.is_bound and form.is_valid():
         for document in queryset:
             _reserve(model_admin, request, document, form.cleaned_data["size"])

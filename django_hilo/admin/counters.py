@@ -2,6 +2,7 @@
 
 # mypy: allow-any-generics
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -11,15 +12,16 @@ from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations import edit_counter
+from django_hilo._operations import edit_counter, report
+from django_hilo._operations.table_scan import served_by
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
-from django_hilo.admin.databases import DatabaseFilter, DatabasesForm, qualify
+from django_hilo.admin.databases import DatabaseFilter, qualify
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
@@ -55,12 +57,6 @@ def _effects(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
         left=number_format(left, force_grouping=True) if is_near_the_end else "",
     )
     return [line for line in text.splitlines() if line]
-
-
-class AddCounterForm(DatabasesForm):
-    """Starts a counter that does not exist yet."""
-
-    key_fields = ("collection", "node_tag")
 
 
 class ChangeCounterForm(ChangeNumberForm):
@@ -133,11 +129,17 @@ class HiLoDocumentAdmin(NumberAdmin):
     reservations.
     """
 
-    list_display = ("collection_name", "tag", "max_number", "used_by", "last_reserved")
+    list_display = (
+        "collection_name",
+        "tag",
+        "max_number",
+        "used",
+        "used_by",
+        "last_reserved",
+    )
     list_filter = (DatabaseFilter, NodeTagFilter)
     number = "max"
     added = ("collection", "node_tag", "max")
-    form = AddCounterForm
     change_form = ChangeCounterForm
     actions = (raise_to_highest, reserve_block)
 
@@ -160,11 +162,20 @@ class HiLoDocumentAdmin(NumberAdmin):
         high = document.low + document.size - 1
         return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
 
+    @admin.display(description=_("used up"), ordering="max")
+    def used(self, document: HiLoDocument) -> SafeString:
+        return _part("used.html", number=document.max, limit=MAX_NUMBER)
+
+    @admin.display(description=_("reserved in the last 24 hours"))
+    def last_day(self, document: HiLoDocument) -> str:
+        at = document.reserved_at
+        if at is None or at < timezone.now() - timedelta(days=1):
+            return "0"
+        return gettext("at least %(size)s: the newest range") % {"size": document.size}
+
     @admin.display(description=_("last reserved"), ordering="reserved_at")
     def last_reserved(self, document: HiLoDocument) -> str:
-        at = document.reserved_at
-        ago = timesince(at, depth=1) if at else ""
-        return _part("last_reserved.html", at=at, ago=ago)
+        return _part("last_reserved.html", at=document.reserved_at)
 
     @admin.display(description=_("next range"))
     def next_range(self, document: HiLoDocument) -> str:
@@ -183,8 +194,12 @@ class HiLoDocumentAdmin(NumberAdmin):
 
     @admin.display(description=_("highest id in the tables"))
     def highest(self, document: HiLoDocument) -> SafeString:
-        tables = edit_counter.tables_of(document)
-        return _part("highest.html", tables=tables)
+        known = document.next_low - 1
+        tables = edit_counter.tables_of(document, known)
+        unused: int | None = max(known - sum(table.rows for table in tables), 0)
+        if not tables or any(table.error for table in tables):
+            unused = None
+        return _part("highest.html", tables=tables, unused=unused)
 
     def shown(self, request: HttpRequest) -> list[str]:
         # Tables may be long, so opening the page does not read them.
@@ -192,19 +207,25 @@ class HiLoDocumentAdmin(NumberAdmin):
         return [
             "collection_name",
             "tag",
+            "used",
             "floor_number",
             "newest_range",
             "reserved_at",
+            "last_day",
             "next_range",
             "used_by",
             highest,
         ]
 
-    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
-        """Whether the list may be filtered by a lookup: not by the secret ticket.
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        def sources() -> list[report.Row]:  # read only if the list is shown
+            return report.sources(served_by(self.chosen_database(request)))
 
-        ``?ticket__startswith=`` would give it away letter by letter.
-        """
+        context = {"sources": sources, **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        # ?ticket__startswith= would give the secret away letter by letter.
         is_secret = lookup.partition("__")[0] == "ticket"
         return not is_secret and super().lookup_allowed(lookup, value, request)
 
@@ -226,17 +247,12 @@ class HiLoDocumentAdmin(NumberAdmin):
         if "confirmed" in form.base_fields:
             box = self.form_field(request, "confirmed", models.BooleanField())
             form.base_fields["confirmed"].widget = box.widget
-        field = form.base_fields.get("max")
-        if field and obj:
-            field.help_text = gettext(
-                "Raising Max permanently skips the numbers in between. Lowering Max "
-                "gives numbers again: you will be asked to confirm it, and it is "
-                "refused while rows with higher numbers exist."
+            form.base_fields["max"].help_text = gettext(
+                "Raising Max permanently skips the numbers in between; you will be "
+                "asked to confirm it if they are many. Lowering Max gives numbers "
+                "again: you will be asked to confirm it, and it is refused while rows "
+                "with higher numbers exist."
             )
-        elif field:
-            field.label = gettext("Start after (Max)")
-            first = gettext("The first id is one higher; enter 0 to start at 1.")
-            field.help_text = first
         return form
 
     def set_number(
@@ -254,20 +270,13 @@ class HiLoDocumentAdmin(NumberAdmin):
         form.initial["max"] = obj.max
         return row
 
-    def construct_change_message(
-        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
-    ) -> Any:
-        old, new = form.initial.get("max"), form.instance.max
-        if add:
-            return gettext("Started after %(max)s.") % {"max": new}
+    def change_message(self, old: int, new: int) -> str:
         if new > old:
             return raised(old, new)
-        if new < old:
-            return gettext(
-                "Lowered Max from %(old)s to %(new)s; confirmed that every process "
-                "that draws from the counter is stopped."
-            ) % {"old": old, "new": new}
-        return []
+        return gettext(
+            "Lowered Max from %(old)s to %(new)s; confirmed that every process that "
+            "draws from the counter is stopped."
+        ) % {"old": old, "new": new}
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

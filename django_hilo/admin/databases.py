@@ -88,9 +88,6 @@ class DatabaseFilter(admin.SimpleListFilter):
 class DatabasesForm(forms.ModelForm):
     """A form whose new object may be for another database than the first."""
 
-    # The fields that name the object; an error about it is shown at the first.
-    key_fields: ClassVar[tuple[str, ...]] = ("collection",)
-
     @property
     def database(self) -> str:
         """The database that a new object shall be on."""
@@ -101,7 +98,8 @@ class DatabasesForm(forms.ModelForm):
 
     def validate_unique(self) -> None:
         # Django would look into the first database only.
-        key = {name: self.cleaned_data.get(name) for name in self.key_fields}
+        names = [name for name in ("collection", "node_tag") if name in self.fields]
+        key = {name: self.cleaned_data.get(name) for name in names}
         if not self.instance._state.adding or None in key.values():
             return
         rows = self._meta.model._default_manager.using(self.database)
@@ -112,7 +110,7 @@ class DatabasesForm(forms.ModelForm):
                 )
                 shown = "/".join(map(str, key.values()))
                 known = {"key": shown, "database": self.database}
-                self.add_error(self.key_fields[0], text % known)
+                self.add_error(names[0], text % known)
         except Error as error:
             self.add_error(None, unreadable(self.database, error))
 

@@ -82,14 +82,6 @@ class GaplessCounterAdmin(NumberAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form = super().get_form(request, obj, change, **kwargs)
-        if obj is None:
-            form.base_fields["last"].label = gettext("Start after")
-        return form
-
     def set_number(
         self, request: HttpRequest, obj: Any, form: Any, number: int
     ) -> GaplessCounter:
@@ -112,13 +104,6 @@ class GaplessCounterAdmin(NumberAdmin):
         row._state.db, row._state.adding = using, False
         return row
 
-    def construct_change_message(
-        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
-    ) -> Any:
-        old, new = form.initial.get("last"), form.instance.last
-        if add:
-            return gettext("Started after %(last)s.") % {"last": new}
-        if new > old:
-            text = gettext("Raised the last number from %(old)s to %(new)s.")
-            return text % {"old": old, "new": new}
-        return []
+    def change_message(self, old: int, new: int) -> str:
+        text = gettext("Raised the last number from %(old)s to %(new)s.")
+        return text % {"old": old, "new": new}

@@ -87,7 +87,12 @@ class NumberAdmin(DatabasesAdmin):
     ) -> Any:
         if obj and self.has_change_permission(request, obj):
             kwargs["form"] = self.change_form
-        return super().get_form(request, obj, change, **kwargs)
+        form = super().get_form(request, obj, change, **kwargs)
+        if obj is None:
+            start = form.base_fields[self.number]
+            start.label = gettext("Start after")
+            start.help_text = gettext("The first id is one higher; 0 starts at 1.")
+        return form
 
     def formfield_for_dbfield(
         self, db_field: models.Field, request: HttpRequest, **kwargs: Any
@@ -115,6 +120,18 @@ class NumberAdmin(DatabasesAdmin):
         ``form.initial`` gets the number that was found under the lock.
         """
         raise NotImplementedError  # pragma: no cover - both admins can
+
+    def change_message(self, old: int, new: int) -> str:
+        """Return the text of the history about a change of the number."""
+        raise NotImplementedError  # pragma: no cover - both admins have one
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        old, new = form.initial.get(self.number), getattr(form.instance, self.number)
+        if add:
+            return gettext("Started after %(number)s.") % {"number": new}
+        return self.change_message(old, new) if new != old else []
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         return self.or_refused(super().changeform_view, request, *args, **kwargs)

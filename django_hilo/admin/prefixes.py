@@ -19,8 +19,6 @@ from django_hilo.models import ServerPrefix
 class ServerPrefixForm(DatabasesForm):
     """Refuses a prefix that would make the ids of two nodes look the same."""
 
-    key_fields = ("node_tag",)
-
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         tag = cleaned.get("node_tag") or key_of(self.instance)

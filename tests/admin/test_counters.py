@@ -20,10 +20,13 @@ from django_hilo.generator import next_id
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import counter_changed
+from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
+from tests.support import foreign
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
+make = foreign.make
 LIST = "/admin/django_hilo/hilodocument/"
 ORDERS = LIST + "orders_2FA/"
 OTHERS = LIST + "other_3Aorders_2FB/"
@@ -90,9 +93,23 @@ def test_the_list_shows_each_counter(admin_client):
     HiLoDocument.objects.filter(size__gt=0).update(reserved_at=past)
     page = text_of(admin_client.get(LIST))
     assert "Database: default" in page
-    assert re.search(r"orders A 900 [\w., ]*records.Order[\w., ]* 2 hours ago", page)
-    assert "unused A 1000000 no model 2 hours ago" in page
-    assert "added A 5 no model never" in page
+    assert re.search(r"orders A 900 0 % [\w., ]*records.Order[\w., ]* 2 hours,", page)
+    assert "unused A 1000000 0 % no model 2 hours," in page
+    assert "added A 5 0 % no model never" in page
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_the_list_shows_the_counters_of_other_systems(admin_client, settings, make):
+    make(foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (200000000)")
+    partner = hibernate.HiLo(9, max_number=2**31 - 1)
+    sources = {"orders": partner, "tickets": hibernate.HiLo(9, "no_such_row")}
+    settings.HILO = {"NODE_TAG": {"other": "B"}, "SOURCES": sources}
+    page = text_of(admin_client.get(LIST))
+    _, _, others = page.partition("Counters of other systems")
+    assert "default hibernate_unique_key.next_hi 1999999999 93 %" in others
+    assert "tickets default no_such_row.next_hi no_such_row" in others
+    page = admin_client.get(LIST + "?database=other").content.decode()
+    assert "no_such_row" not in page
 
 
 def test_numbers_are_plain_digits_whatever_the_settings_say(admin_client, settings):
@@ -262,6 +279,46 @@ def test_the_highest_id_is_looked_up_when_asked_for(admin_client):
         Order.objects.create(id=f"orders/{number}-A")
     page = text_of(admin_client.get(ORDERS + "change/?highest=1"))
     assert "records.Order (default): orders/450-A" in page
+    unused = read_max("orders") - 3
+    assert f"Numbers up to Max that are in no row: {unused} or more." in page
+
+
+def test_numbers_without_a_row_are_not_counted_without_all_tables(
+    admin_client, monkeypatch
+):
+    reserve("unused", 32)
+    page = text_of(admin_client.get(LIST + "unused_2FA/change/?highest=1"))
+    assert "no model" in page
+    assert "in no row" not in page
+    reserve("orders", 32)
+    monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+    page = text_of(admin_client.get(ORDERS + "change/?highest=1"))
+    assert "cannot be read: " in page
+    assert "in no row" not in page
+
+
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [
+        (None, "Reserved in the last 24 hours: 0 "),
+        (timedelta(days=1, seconds=1), "Reserved in the last 24 hours: 0 "),
+        (timedelta(hours=20), "Reserved in the last 24 hours: at least 32: the newest"),
+    ],
+)
+def test_only_the_newest_range_is_known_of_the_last_day(admin_client, age, told):
+    reserve("orders", 32)
+    at = timezone.now() - age if age else None
+    HiLoDocument.objects.update(reserved_at=at)
+    assert told in text_of(admin_client.get(ORDERS + "change/"))
+
+
+def test_a_bar_shows_the_share_of_all_numbers(admin_client):
+    three_quarters = MAX_NUMBER // 4 * 3
+    HiLoDocument.objects.create(collection="orders", node_tag="A", max=three_quarters)
+    for url in (LIST, ORDERS + "change/"):
+        page = admin_client.get(url).content.decode()
+        assert re.search(r'<meter min="0" max="100" [^>]*value="75"></meter>', page)
+        assert "75 %" in page
 
 
 def test_raise(admin_client, changes, admin_user):

@@ -159,7 +159,7 @@ def rows():
     [
         (COUNTERS, None, "«used by»"),
         (COUNTERS, None, "«Raise Max to the highest id in the tables»"),
-        (f"{COUNTERS}add/", None, "«Start after (Max)»"),
+        (f"{COUNTERS}add/", None, "«Start after»"),
         (
             f"{COUNTERS}add/",
             {"collection": "a b", "node_tag": "A", "max": 0},

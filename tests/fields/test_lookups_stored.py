@@ -9,7 +9,7 @@ from django.db.migrations.state import ProjectState
 from django.db.models import Exists, F, Index, Max, OuterRef
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._operations.table_scan import highest_number
+from django_hilo._operations.table_scan import _highest, highest_number
 from django_hilo.fields import BucketField, HiLoField
 from django_hilo.fields.lookups import Number
 from django_hilo.sharding import bucket_of
@@ -151,6 +151,7 @@ def test_the_highest_number_is_read_by_its_index(shop, name):
     with CaptureQueriesContext(connection) as queries:
         assert highest_number(field, "default", "A") == 199
     (query,) = queries
+    assert _highest(field, "default", {"", "A"}, up_to=150)[2] == 150
     _explain(model.objects.none())
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:

@@ -346,6 +346,12 @@ class TestTables:
         settings.HILO = {"DATABASE": "other"}
         assert homes() == ["other"]
 
+    def test_rows_of_the_counter_are_counted(self):
+        for key in ("orders/1-A", "orders/2", "orders/9-A", "orders/3-B"):
+            Order.objects.create(id=key)
+        (found,) = highest_numbers("orders", "A", "default", up_to=8)
+        assert (found.id, found.rows) == ("orders/9-A", 2)
+
     def test_looking_locks_no_writer_out(self):
         Order.objects.create()
         with CaptureQueriesContext(connection) as queries:
