@@ -129,14 +129,8 @@ class HiLoDocumentAdmin(NumberAdmin):
     reservations.
     """
 
-    list_display = (
-        "collection_name",
-        "tag",
-        "max_number",
-        "used",
-        "used_by",
-        "last_reserved",
-    )
+    list_display = ("collection_name", "tag", "max_number", "used_by", "last_reserved")
+    ordering = ("collection",)
     list_filter = (DatabaseFilter, NodeTagFilter)
     number = "max"
     added = ("collection", "node_tag", "max")
@@ -148,8 +142,8 @@ class HiLoDocumentAdmin(NumberAdmin):
         return document.node_tag or None
 
     @admin.display(description=_("Max"), ordering="max")
-    def max_number(self, document: HiLoDocument) -> str:
-        return str(document.max)
+    def max_number(self, document: HiLoDocument) -> SafeString:
+        return _part("max.html", number=document.max, limit=MAX_NUMBER)
 
     @admin.display(description=pgettext_lazy("a number", "floor"))
     def floor_number(self, document: HiLoDocument) -> str:
@@ -162,7 +156,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         high = document.low + document.size - 1
         return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
 
-    @admin.display(description=_("used up"), ordering="max")
+    @admin.display(description=_("used up"))
     def used(self, document: HiLoDocument) -> SafeString:
         return _part("used.html", number=document.max, limit=MAX_NUMBER)
 

@@ -40,7 +40,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WIDTH, HEIGHT = 1440, 900
+WIDTH, HEIGHT = 1280, 900
 
 
 @pytest.fixture(scope="session")
