@@ -156,7 +156,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         high = document.low + document.size - 1
         return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
 
-    @admin.display(description=_("used up"))
+    @admin.display(description=_("used of 2^63-1"))
     def used(self, document: HiLoDocument) -> SafeString:
         return _part("used.html", number=document.max, limit=MAX_NUMBER)
 

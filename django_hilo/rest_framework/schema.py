@@ -163,11 +163,11 @@ def describe() -> None:
         "size": 32,
         "reserved_at": "2026-01-31T12:00:00Z",
     }
-    _describe(views.Documents, "get", "documents", counter(many=True), shows=orders)
+    _describe(views.Counters, "get", "documents", counter(many=True), shows=orders)
     names = ("collection", "node_tag")
-    _describe(views.Document, "get", "document", counter, *names, shows=orders)
+    _describe(views.Counter, "get", "document", counter, *names, shows=orders)
     _describe(
-        *(views.Document, "patch", "raise_max", counter, *names),
+        *(views.Counter, "patch", "raise_max", counter, *names),
         sends={"max": 500},
         body=serializers.RaiseMaxSerializer,
         shows=orders | {"max": 500},
@@ -216,7 +216,7 @@ def describe() -> None:
         conflict={409: _problem(_("It stays a gap."), _NOT_RETURNED)},
     )
     _describe(
-        views.GaplessNext,
+        views.NextGaplessNumber,
         "post",
         "next_gapless",
         serializers.GaplessNumberSerializer,

@@ -19,8 +19,8 @@ _document = "documents/<str:collection>/<str:node_tag>/"
 _collection = "collections/<str:collection>/"
 
 urlpatterns = [
-    path("documents/", views.Documents.as_view(), name="documents"),
-    path(_document, views.Document.as_view(), name="document"),
+    path("documents/", views.Counters.as_view(), name="documents"),
+    path(_document, views.Counter.as_view(), name="document"),
     path(f"{_collection}next-id/", views.NextIds.as_view(), name="next-id"),
     path(f"{_collection}ranges/", views.Ranges.as_view(), name="ranges"),
     path(
@@ -30,7 +30,7 @@ urlpatterns = [
     path("prefixes/<str:node_tag>/", views.Prefix.as_view(), name="prefix"),
     path(
         "gapless/<str:collection>/next/",
-        views.GaplessNext.as_view(),
+        views.NextGaplessNumber.as_view(),
         name="gapless-next",
     ),
 ]

@@ -115,7 +115,7 @@ class HiLoListView(HiLoView, ListAPIView[Any]):
         return self.model._default_manager.using(self.home)
 
 
-class Documents(HiLoListView):
+class Counters(HiLoListView):
     """List the counters of a database."""
 
     needs = {"GET": VIEW_DOCUMENTS}
@@ -127,7 +127,7 @@ class Documents(HiLoListView):
     ordering_fields = queries.ORDERINGS
 
 
-class Document(HiLoView):
+class Counter(HiLoView):
     """A counter.
 
     Max can be raised: the next range starts over it. Lowering is refused, always:
@@ -261,7 +261,7 @@ class Prefix(HiLoView):
         return Response(serializers.PrefixSerializer(row).data)
 
 
-class GaplessNext(HiLoView):
+class NextGaplessNumber(HiLoView):
     """Gapless numbers, one by one.
 
     There are no gaps, except for answers that never arrive. The number belongs to the
