@@ -130,7 +130,7 @@ class HiLoDocumentAdmin(NumberAdmin):
     """
 
     list_display = ("collection_name", "tag", "max_number", "used_by", "last_reserved")
-    ordering = ("collection",)
+    ordering = ("collection", "id")
     list_filter = (DatabaseFilter, NodeTagFilter)
     number = "max"
     added = ("collection", "node_tag", "max")
