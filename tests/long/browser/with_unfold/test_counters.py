@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from django_hilo.counters import reserve
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import HiLoDocument
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -41,20 +41,6 @@ def test_list_change_and_confirmation(counters, open_as, superuser, picture):
     assert max_of("tickets/A") == 100
 
 
-def test_add_and_delete(counters, open_as, superuser):
-    page = open_as(superuser, f"{LIST}add/")
-    page.locator("input[name=collection]").fill("letters")
-    page.locator("input[name=max]").fill("7")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("added successfully")).to_be_visible()
-    assert max_of("letters/A") == 7
-    page.goto(f"{LIST}letters_2FA/delete/")
-    page.locator("input[name=confirmed]").check()
-    page.get_by_role("button", name="Yes, delete the counter").click()
-    expect(page.get_by_text("deleted successfully")).to_be_visible()
-    assert not HiLoDocument.objects.filter(collection="letters").exists()
-
-
 def test_a_block(counters, open_as, superuser):
     page = open_as(superuser, LIST)
     box = page.locator("#result_list").locator("input[value='orders/A']")
@@ -65,11 +51,3 @@ def test_a_block(counters, open_as, superuser):
     page.get_by_role("button", name="Reserve").click()
     expect(page.get_by_text("orders/201-A to orders/1200-A")).to_be_visible()
     assert max_of("orders/A") == 1200
-
-
-def test_a_server_prefix(counters, open_as, superuser):
-    page = open_as(superuser, "/admin/django_hilo/serverprefix/add/")
-    page.locator("input[name=prefix]").fill("North/")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("added successfully")).to_be_visible()
-    assert ServerPrefix.objects.get().prefix == "North/"
