@@ -14,14 +14,13 @@ builds of Python without a GIL use a lock.
 from __future__ import annotations
 
 import mmap
-import operator
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
-from itertools import compress, repeat
+from itertools import compress
 from typing import Any, NamedTuple
 
 from django_hilo.counters.ranges import Reservation
@@ -51,15 +50,15 @@ class TextFormat(NamedTuple):
     def block(self, low: int, most: int) -> tuple[Iterator[str], int]:
         """Return an iterator in C over the next ids, up to ``most``, and their count.
 
-        It ends before the next thousand. The ids are made as they are taken, of a
-        beginning such as ``orders/12`` and the ends ``345-A``, ``346-A``, ...
+        It ends before the next thousand. The ids are made at once, of a beginning such
+        as ``orders/12`` and the ends ``345-A``, ``346-A``, ...
         """
         thousands, first = divmod(low, 1000)
         start, digits = self.start, max(self.width, 1)
         if thousands or digits > 3:
             start, digits = f"{start}{thousands:0{max(digits - 3, 1)}}", 3
         ends = _ends(digits, self.end)[first : first + most]
-        return map(operator.add, repeat(start), ends), len(ends)
+        return iter([start + each for each in ends]), len(ends)
 
 
 @lru_cache(64)
