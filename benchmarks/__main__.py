@@ -37,7 +37,7 @@ MEASUREMENTS = (
 
 
 def main() -> int:
-    """Measure what is named, or all; return 1 where a floor is not reached."""
+    """Measure what is named, or all; return 1 where a count misses its goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS)

@@ -60,6 +60,7 @@ def rows(bench: Bench, using: str) -> Iterator[Finding]:
     for key, rival in (
         ("processes_counter", "a counter row per insert"),
         ("processes_sequences", "django-sequences"),
+        ("processes_auto", "BigAutoField"),
     ):
         pair = {name: candidates[name] for name in ("HiLoField", rival)}
         yield Result(key, where, ratio(figures, "HiLoField", rival), pair, "rows/s")

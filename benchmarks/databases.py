@@ -1,8 +1,8 @@
 """The databases of a run, made at its start and dropped at its end.
 
-SQLite is "default"; "postgres" and "mariadb" are on the servers of
-``HILO_TEST_POSTGRES`` and ``HILO_TEST_MARIADB``. All wait for the disk as their servers
-are set up to, for SQLite with the settings that Django has for it.
+SQLite is "default"; "postgres", "mariadb" and "mysql" are on the servers of
+``HILO_TEST_POSTGRES``, ``HILO_TEST_MARIADB`` and ``HILO_TEST_MYSQL``. All wait for the
+disk as their servers are set up to, and SQLite as Django's settings have it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ from tests.support.databases import URL_VARIABLES, settings_for
 SQLITE = "default"
 POSTGRES = "postgres"
 MARIADB = "mariadb"
-# PostgreSQL behind a proxy, while a measurement lasts.
+MYSQL = "mysql"
+SERVERS = (POSTGRES, MARIADB, MYSQL)
+# A server behind a proxy, while a measurement lasts.
 FAR = "far"
-KINDS = {SQLITE: "sqlite", POSTGRES: "postgres", MARIADB: "mariadb"}
-TITLES = {SQLITE: "SQLite", POSTGRES: "PostgreSQL", MARIADB: "MariaDB"}
-FAR_TITLE = "PostgreSQL, 1 ms away"
+TITLES = {
+    SQLITE: "SQLite",
+    POSTGRES: "PostgreSQL",
+    MARIADB: "MariaDB",
+    MYSQL: "MySQL",
+}
 NAMES = "HILO_BENCH_NAMES"
 
 
 def configure() -> None:
     """Set Django up, in a process that a run starts on the databases of that run."""
     databases = {SQLITE: entry(SQLITE)}
-    for alias in (POSTGRES, MARIADB):
+    for alias in SERVERS:
         if URL_VARIABLES[alias] in os.environ:
             databases[alias] = entry(alias)
     for alias, name in json.loads(os.environ.get(NAMES, "{}")).items():
@@ -59,7 +64,7 @@ def missing() -> list[str]:
     """
     absent = {
         TITLES[alias]: URL_VARIABLES[alias]
-        for alias in (POSTGRES, MARIADB)
+        for alias in SERVERS
         if alias not in connections
     }
     if absent and os.environ.get("HILO_TEST_REQUIRE") == "1":
@@ -69,7 +74,7 @@ def missing() -> list[str]:
 
 def entry(alias: str) -> dict[str, Any]:
     """Return an entry of DATABASES that a project could have."""
-    found = settings_for(KINDS[alias], "hilo_bench")
+    found = settings_for("sqlite" if alias == SQLITE else alias, "hilo_bench")
     if alias == SQLITE:
         found["OPTIONS"] = {"timeout": 60}
     return {**found, "CONN_MAX_AGE": None}
@@ -124,9 +129,9 @@ def empty(using: str, *models: Any) -> None:
 
 
 @contextmanager
-def reached_by(host: str, port: int) -> Iterator[None]:
-    """Let "far" be the database of "postgres", over another address."""
-    near = connections[POSTGRES].settings_dict
+def reached_by(alias: str, host: str, port: int) -> Iterator[None]:
+    """Let "far" be the database of an alias, over another address."""
+    near = connections[alias].settings_dict
     connections.settings[FAR] = {**near, "HOST": host, "PORT": str(port)}
     try:
         yield

@@ -1,152 +1,183 @@
-"""What is promised: each goal, and the floor under which a release is refused."""
+"""The questions that the benchmarks answer, and a goal for each figure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The share of a floor that a busy machine must reach.
-BUSY = 0.6
-
 
 @dataclass(frozen=True)
 class Goal:
-    """A bar for one figure; ``at_most`` where less is better."""
+    """A bar for one figure; ``at_most`` where less is better.
+
+    ``exact`` figures are counts and sizes, which are the same on a busy machine.
+    """
 
     key: str
     what: str
-    against: str
+    beside: str
     goal: float
-    floor: float
     unit: str = "x"
     at_most: bool = False
-    # Counts and sizes, which a busy machine does not change.
     exact: bool = False
 
     def is_met(self, figure: float) -> bool:
         """Whether a figure reaches the goal."""
-        return self._reaches(figure, self.goal)
-
-    def holds(self, figure: float) -> bool:
-        """Whether a figure reaches the floor."""
-        return self._reaches(figure, self.floor)
-
-    def guards(self, figure: float) -> bool:
-        """Whether a figure of a busy machine is good enough."""
-        return self._reaches(figure, self.bar)
-
-    @property
-    def bar(self) -> float:
-        """What a busy machine must reach."""
-        if self.exact:
-            return self.floor
-        return self.floor / BUSY if self.at_most else self.floor * BUSY
-
-    def _reaches(self, figure: float, bar: float) -> bool:
-        return figure <= bar if self.at_most else figure >= bar
+        return figure <= self.goal if self.at_most else figure >= self.goal
 
 
-def _times(key: str, what: str, against: str, goal: float, floor: float) -> Goal:
-    return Goal(key, what, against, goal, floor)
+@dataclass(frozen=True)
+class Question:
+    """What a reader asks; ``answer`` says what was run, and what rivals cannot do."""
+
+    title: str
+    answer: str
+    goals: tuple[Goal, ...]
+    # The plot below the table, by its file's name.
+    picture: str = ""
 
 
-def _at_most(
-    key: str, what: str, against: str, goal: float, floor: float, unit: str = "x"
-) -> Goal:
-    return Goal(key, what, against, goal, floor, unit, at_most=True)
+def _at_least(key: str, what: str, beside: str, goal: float) -> Goal:
+    return Goal(key, what, beside, goal)
 
 
-def _exactly(
-    key: str, what: str, against: str, goal: float, floor: float, unit: str = "x"
-) -> Goal:
-    return Goal(key, what, against, goal, floor, unit, at_most=True, exact=True)
+def _at_most(key: str, what: str, beside: str, goal: float, unit: str = "x") -> Goal:
+    return Goal(key, what, beside, goal, unit, at_most=True)
+
+
+def _exactly(key: str, what: str, beside: str, goal: float, unit: str = "x") -> Goal:
+    return Goal(key, what, beside, goal, unit, at_most=True, exact=True)
 
 
 UUID4 = "`str(uuid.uuid4())`"
-INDEXES = "indexes of orders and lines, 1,000,000 rows"
-GRAPH = "10,000 orders of 5 lines, all ids before any insert"
+GRAPH = "10,000 orders of 5 lines"
+REQUEST = "request: an order with 5 lines"
+CREATE = "`create()`"
+EIGHT = "8 processes creating rows"
+INSERT = "multi-row `INSERT`"
+INDEXES = "all indexes"
 
-GOALS = {
-    goal.key: goal
-    for goal in (
-        _times("iter_ids", "`next(ids)` of `ids = iter_ids(Order)`", UUID4, 25, 15),
-        _times(
-            "iter_ids_rust", "the same", "`str(uuid_utils.uuid4())`, Rust", 1.5, 1.0
+QUESTIONS = (
+    Question(
+        "How long does an id take?",
+        "An id comes out of a range in memory. uuid4, uuid7, ULID and snowflake ids "
+        "need no range, but are long and hard to read. A sequence needs a query per "
+        "number.",
+        (
+            _at_least("iter_ids", "`next(iter_ids(Order))`", UUID4, 25),
+            _at_least(
+                "iter_ids_rust",
+                "`next(iter_ids(Order))`",
+                "`str(uuid_utils.uuid4())`, Rust",
+                1.5,
+            ),
+            _at_least("next_id", "`next_id(Order)`", UUID4, 8),
+            _at_least("next_ids", "`next_ids(Order, 100_000)`, per id", UUID4, 20),
+            _at_least("manager_next_id", "`Order.objects.next_id()`", UUID4, 0.8),
         ),
-        _times("next_id", "`next_id(Order)`", UUID4, 15, 8),
-        _times("manager_next_id", "`Order.objects.next_id()`", UUID4, 8, 4),
-        _times("next_ids", "`next_ids(Order, 100_000)`, an id", UUID4, 30, 20),
-        _exactly(
-            "next_ids_reservations",
-            "`next_ids(Order, 100_000)`",
-            "",
-            1,
-            1,
-            "reservations",
+        "ids",
+    ),
+    Question(
+        "How often does it go to the database?",
+        "Ranges double up to 1,048,576 numbers while a process is busy. A "
+        "reservation is a transaction of its own with five round trips on "
+        "PostgreSQL; django-sequences makes one round trip, for one number.",
+        (
+            _exactly(
+                "reservations", "1,000,000 ids, one by one", "", 26, "reservations"
+            ),
+            _exactly(
+                "next_ids_reservations",
+                "`next_ids(Order, 100_000)`",
+                "",
+                1,
+                "reservations",
+            ),
+            _at_most("reservation", "a reservation", "django-sequences' number", 4),
         ),
-        _times("threads", "8 threads on one collection, ids/s", "1 thread", 0.9, 0.8),
-        _exactly(
-            "reservations",
-            "1,000,000 ids in one process",
-            "",
-            26,
-            30,
-            "reservations",
+        "ids-by-range",
+    ),
+    Question(
+        "Does saving a row take longer?",
+        "Rows by `create()`: 50 in one transaction, or 10 that commit one by one. "
+        "The INSERT takes a hundred times longer than any id, so no key makes it "
+        "much faster.",
+        (
+            _exactly("create_statements", CREATE, "", 1, "statements"),
+            _at_least("create_auto", CREATE, "`AutoField`", 0.97),
+            _at_least("create_uuid", CREATE, "`UUIDField`, uuid4", 0.97),
         ),
-        _at_most(
-            "reservation", "time of a reservation", "a django-sequences call", 1.2, 3
+        "create",
+    ),
+    Question(
+        "What do ids known in advance bring to a graph?",
+        "From the first `Order()` to the commit. On MySQL, `bulk_create()` returns "
+        "no keys, so orders with an `AutoField` are saved one by one. Text keys "
+        "cost time to send, to index and to check: *ids of a loop* are text without "
+        "django-hilo.",
+        (
+            _at_least("graph_one_by_one", GRAPH, "`AutoField`", 8),
+            _at_least("graph_auto", GRAPH, "`AutoField`, RETURNING", 0.97),
+            _at_least("graph_uuid", GRAPH, "`UUIDField`, uuid4", 1.2),
+            _at_least("graph_uuid7", GRAPH, "`UUIDField`, uuid7", 1.0),
+            _at_least("request", REQUEST, "`AutoField`", 1.0),
+            _exactly("request_statements", REQUEST, "", 2, "statements"),
         ),
-        _times("create_auto", "`create()`", "`AutoField`", 1.0, 0.95),
-        _times("create_uuid", "`create()`", "`UUIDField`", 1.0, 0.95),
-        _exactly("create_statements", "`create()`", "", 1, 1, "statements"),
-        _times(
-            "processes_counter",
-            "8 processes creating rows",
-            "a counter row per insert",
-            7,
-            5,
+        "graph",
+    ),
+    Question(
+        "Do many processes get in each other's way?",
+        "Forked processes with a connection each create rows on one counter. Rows "
+        "of a counter table and of django-sequences wait for one another; ranges do "
+        "not.",
+        (
+            _at_least("processes_counter", EIGHT, "a counter row per insert", 6),
+            _at_least("processes_sequences", EIGHT, "django-sequences", 2),
+            _at_least("processes_auto", EIGHT, "`AutoField`", 0.97),
+            _at_least(
+                "transactions", "transactions of 20 ms", "`UUIDField`, uuid4", 0.95
+            ),
+            _at_least("threads", "8 threads, ids per second", "1 thread", 0.8),
         ),
-        _times(
-            "processes_sequences",
-            "8 processes creating rows",
-            "django-sequences",
-            2.5,
-            2,
+        "reservations-by-processes",
+    ),
+    Question(
+        "How long does a save wait for a new range?",
+        "The 99.9th percentile of saves with ranges of 32 numbers. With "
+        "`PREFETCH_AT`, a thread reserves the next range in advance. A sequence "
+        "waits for each number.",
+        (_at_most("waits", "with `PREFETCH_AT`", "without", 0.1),),
+        "waiting-by-processes",
+    ),
+    Question(
+        "What does a new process pay?",
+        "The processor's time of a new process, beside Django with `auth` and "
+        "`contenttypes`; and the time from `django.setup()` to the first saved row.",
+        (
+            _at_most("startup", "import and `ready()`", "Django alone", 1.12),
+            _at_most("first_row", "the first saved row", "`AutoField`", 1.3),
         ),
-        _times(
-            "transactions",
-            "writers with transactions of 20 ms",
-            "`UUIDField`",
-            0.97,
-            0.95,
+    ),
+    Question(
+        "How much memory does it take?",
+        "A held range is two numbers and a block of up to a thousand ids.",
+        (
+            _at_most("memory", "a range of 1,048,576", "", 3072, "bytes"),
+            _at_most("construction", "time of `Order()`", "an `AutoField`'s", 1.1),
         ),
-        _times("graph_auto", GRAPH, "`AutoField`", 1.05, 0.98),
-        _times("graph_uuid", GRAPH, "uuid4", 1.3, 1.15),
-        _at_most(
-            "waits",
-            "wait at a refill (range 32, an INSERT per id): p99.9 with prefetch",
-            "without",
-            1 / 40,
-            1 / 10,
+        "memory-by-collections",
+    ),
+    Question(
+        "What do text keys cost in a large table?",
+        "A million lines, inserted in the order of their ids, with the indexes that "
+        "Django creates. `HiLoField(width=10)` pads numbers with zeros.",
+        (
+            _exactly("indexes_text", f"{INDEXES}, `HiLoField`", "uuid4", 1.4),
+            _exactly("indexes_wide", f"{INDEXES}, `width=10`", "uuid4", 1.05),
+            _exactly("indexes_integer", f"{INDEXES}, `HiLoBigAutoField`", "uuid4", 0.6),
+            _at_least("insert_uuid", INSERT, "uuid4", 1.2),
+            _at_least("insert_bigint", INSERT, "bigint", 0.85),
         ),
-        _exactly("indexes_text", f"{INDEXES}: text", "native uuid4", 1.35, 1.4),
-        _exactly("indexes_wide", f"{INDEXES}: fixed width", "native uuid4", 1.0, 1.05),
-        _exactly("indexes_integer", f"{INDEXES}: integer", "native uuid4", 0.6, 0.62),
-        _times(
-            "insert_uuid", "multi-row `INSERT` into 1,000,000 rows", "uuid4", 1.4, 1.2
-        ),
-        _times(
-            "insert_bigint",
-            "multi-row `INSERT` into 1,000,000 rows",
-            "bigint",
-            0.9,
-            0.85,
-        ),
-        _at_most(
-            "construction", "time of `Order()`", "that of an `AutoField`", 1.05, 1.1
-        ),
-        _at_most("startup", "import and `ready()`", "Django's own", 15, 25, "ms more"),
-        _at_most(
-            "memory", "a held range of 1,048,576 numbers", "", 1024, 4096, "bytes"
-        ),
-    )
-}
+        "indexes",
+    ),
+)
+GOALS = {goal.key: goal for question in QUESTIONS for goal in question.goals}

@@ -1,4 +1,4 @@
-"""Orders with their lines: all ids are known before the first insert."""
+"""Orders with their lines: in bulk, and one order a transaction."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import connections, transaction
+from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
-from benchmarks.databases import POSTGRES, TITLES, empty
-from benchmarks.results import Finding, Peers, Result, Skipped
-from benchmarks.rounds import interleaved, ratio, seconds_of, spreads
+from benchmarks.databases import TITLES, empty
+from benchmarks.reservations import counted
+from benchmarks.results import Finding, Peers, Result
+from benchmarks.rounds import (
+    Figures,
+    Spread,
+    interleaved,
+    only_new_garbage,
+    ratio,
+    seconds_of,
+    spreads,
+)
+from benchmarks.saves import warm
 from benchmarks.shop.models import (
     AutoLine,
     AutoOrder,
@@ -21,68 +32,119 @@ from benchmarks.shop.models import (
     Order,
     TextLine,
     TextOrder,
+    Uuid7Line,
+    Uuid7Order,
     UuidLine,
     UuidOrder,
 )
 
 ORDERS = 10_000
 LINES = 5
+# Orders of a turn, each in a transaction of its own.
+REQUESTS = 10
+AUTO, HILO = "BigAutoField", "HiLoField"
 PAIRS = {
-    "HiLoField": (Order, Line),
+    HILO: (Order, Line),
     "HiLoBigAutoField": (NumberOrder, NumberLine),
-    "BigAutoField": (AutoOrder, AutoLine),
+    AUTO: (AutoOrder, AutoLine),
     "UUIDField, uuid4": (UuidOrder, UuidLine),
-    # What Django and PostgreSQL take for text, whoever makes it.
+    "UUIDField, uuid7": (Uuid7Order, Uuid7Line),
+    # What Django and the database take for text, whoever makes it.
     "CharField, ids of a loop": (TextOrder, TextLine),
 }
-# The ids of these come from the database, while it inserts.
-LATE = {"BigAutoField"}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare on PostgreSQL."""
-    if not bench.has(POSTGRES):
-        yield Skipped("a graph of orders and lines: set HILO_TEST_POSTGRES.")
-        return
-    yield from compared(bench, POSTGRES, TITLES[POSTGRES])
+    """Compare on each database."""
+    for alias in bench.aliases:
+        is_pictured = alias == bench.server
+        yield from compared(bench, alias, TITLES[alias], "graph" * is_pictured)
+        yield statements(alias)
 
 
-def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
-    """Compare the seconds of a graph, from the first object to the commit."""
+def compared(
+    bench: Bench, using: str, where: str, picture: str = ""
+) -> Iterator[Finding]:
+    """Compare graphs of many orders, and orders one by one."""
     orders = bench.scaled(ORDERS, ORDERS // 10)
     turns = {
-        name: partial(_turn, *models, name in LATE, using, orders)
+        name: partial(_in_bulk, *models, using, orders)
         for name, models in PAIRS.items()
     }
-    figures = interleaved(turns, bench.scaled(9, 5), bench.seconds(120), bench.seed)
-    candidates = spreads(
+    figures = interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
+    returns = connections[using].features.can_return_rows_from_bulk_insert
+    late = "graph_auto" if returns else "graph_one_by_one"
+    rivals = {late: AUTO, "graph_uuid": "UUIDField, uuid4"}
+    rivals["graph_uuid7"] = "UUIDField, uuid7"
+    yield from _found(figures, rivals, where)
+    title = f"{orders:,} orders of {LINES} lines, {where}"
+    yield Peers(title, "ms", _milliseconds(figures), picture)
+    warm(using)
+    turns = {
+        name: partial(_one_by_one, *PAIRS[name], using, REQUESTS)
+        for name in (HILO, AUTO)
+    }
+    with only_new_garbage():
+        figures = interleaved(turns, bench.scaled(60, 5), bench.seconds(8), bench.seed)
+    yield from _found(figures, {"request": AUTO}, where)
+    empty(using, *(model for pair in PAIRS.values() for model in pair))
+
+
+def statements(using: str) -> Result:
+    """Count the statements of an order with its lines, in an open transaction."""
+    warm(using)
+    reserved = [1.0]
+    while reserved[0]:
+        with (
+            counted() as reserved,
+            transaction.atomic(using),
+            CaptureQueriesContext(connections[using]) as queries,
+        ):
+            _create(Order, Line, using)
+    empty(using, Order, Line)
+    return Result("request_statements", TITLES[using], Spread.of([len(queries)]))
+
+
+def _found(figures: Figures, rivals: dict[str, str], where: str) -> Iterator[Result]:
+    candidates = _milliseconds(figures)
+    for key, rival in rivals.items():
+        pair = {name: candidates[name] for name in (HILO, rival)}
+        yield Result(key, where, ratio(figures, rival, HILO), pair, "ms")
+
+
+def _milliseconds(figures: Figures) -> dict[str, Spread]:
+    return spreads(
         {name: [value * 1e3 for value in given] for name, given in figures.items()}
     )
-    rivals = {"graph_auto": "BigAutoField", "graph_uuid": "UUIDField, uuid4"}
-    for key, rival in rivals.items():
-        pair = {name: candidates[name] for name in ("HiLoField", rival)}
-        yield Result(key, where, ratio(figures, rival, "HiLoField"), pair, "ms")
-    yield Peers(f"{orders:,} orders of {LINES} lines, {where}", "ms", candidates)
 
 
-def _turn(order: Any, line: Any, is_late: bool, using: str, orders: int) -> float:
+def _in_bulk(order: Any, line: Any, using: str, count: int) -> float:
     empty(using, order, line)
-    return seconds_of(partial(_insert, order, line, is_late, using, orders))
+    return seconds_of(partial(_insert, order, line, using, count))
 
 
-def _insert(order: Any, line: Any, is_late: bool, using: str, count: int) -> None:
+def _insert(order: Any, line: Any, using: str, count: int) -> None:
+    """Insert a graph in as few statements as its keys allow."""
     orders = [order(name="chai", quantity=n) for n in range(count)]
+    rows = order.objects.using(using)
     with transaction.atomic(using):
-        if is_late:
-            order.objects.using(using).bulk_create(orders)
-        else:
-            _give_ids(order, orders, using)
-        lines = [line(order=each, quantity=n) for each in orders for n in range(LINES)]
-        if not is_late:
+        _give_ids(order, orders, using)
+        if order is not AutoOrder:
+            lines = _lines(line, orders)
             _give_ids(line, lines, using)
-        if not is_late:
-            order.objects.using(using).bulk_create(orders)
+            rows.bulk_create(orders)
+        elif connections[using].features.can_return_rows_from_bulk_insert:
+            rows.bulk_create(orders)
+            lines = _lines(line, orders)
+        else:
+            for each in orders:
+                each.save(using=using)
+            lines = _lines(line, orders)
         line.objects.using(using).bulk_create(lines)
+
+
+def _lines(line: Any, orders: list[Any]) -> list[Any]:
+    return [line(order=each, quantity=n) for each in orders for n in range(LINES)]
 
 
 def _give_ids(model: Any, objects: list[Any], using: str) -> None:
@@ -92,3 +154,18 @@ def _give_ids(model: Any, objects: list[Any], using: str) -> None:
         name = model._meta.model_name
         for number, each in enumerate(objects, 1):
             each.id = f"{name}/{number}-A"
+
+
+def _one_by_one(order: Any, line: Any, using: str, count: int) -> float:
+    def requests() -> None:
+        for _ in range(count):
+            with transaction.atomic(using):
+                _create(order, line, using)
+
+    return seconds_of(requests) / count
+
+
+def _create(order: Any, line: Any, using: str) -> None:
+    """Create an order with its lines, as a view does."""
+    made = order.objects.using(using).create(name="chai")
+    line.objects.using(using).bulk_create(_lines(line, [made]))

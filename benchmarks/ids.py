@@ -34,23 +34,16 @@ def measure(bench: Bench) -> Iterator[Finding]:
     keep = bench.folder and bench.folder / "pyperf.json"
     processes = bench.scaled(PROCESSES, 2)
     figures = by_processes(processes, bench.seed, list(STATEMENTS), keep)
-    yield from found(figures, list(PAIRS))
+    yield from found(figures)
     candidates = {
         name: Spread.of([value * 1e9 for value in figures[name]]) for name in IDS
     }
     yield Peers("An id, out of memory", "ns", candidates, "ids")
 
 
-def quickly(bench: Bench) -> Iterator[Result]:
-    """Compare what goals are about, in one process."""
-    names = list(dict.fromkeys(name for pair in PAIRS.values() for name in pair))
-    yield from found(by_processes(1, bench.seed, names), list(PAIRS))
-
-
-def found(figures: Figures, keys: list[str]) -> Iterator[Result]:
+def found(figures: Figures) -> Iterator[Result]:
     """Yield the ratio of each pair."""
-    for key in keys:
-        pair = PAIRS[key]
+    for key, pair in PAIRS.items():
         candidates = {
             name: Spread.of([value * 1e9 for value in figures[name]]) for name in pair
         }

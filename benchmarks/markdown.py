@@ -1,4 +1,4 @@
-"""A report as tables of Markdown."""
+"""A report as a page of Markdown: a table and a plot for each question."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.databases import TITLES
-from benchmarks.goals import Goal
-from benchmarks.results import Curve, Peers, Report, Result, Skipped
+from benchmarks.goals import QUESTIONS, Goal, Question
+from benchmarks.results import Curve, Peers, Report, Skipped
 from benchmarks.rounds import Spread
 
 START, END = "<!-- made by python -m benchmarks -->", "<!-- end -->"
@@ -23,93 +23,50 @@ def write(report: Report, page: Path) -> None:
 
 def rendered(report: Report) -> str:
     """Return all of a report."""
-    return "\n".join(
-        line
-        for part in (
-            machine(report.machine),
-            goals(report.results),
-            peers(report.of(Peers)),
-            curves(report.of(Curve)),
-            skipped(report.of(Skipped)),
-        )
-        for line in part
-    )
+    drawn = {each.picture for each in report.of(Peers)}
+    drawn |= {each.name for each in report.of(Curve)}
+    parts = [
+        *(answered(question, report, drawn) for question in QUESTIONS),
+        skipped(report.of(Skipped)),
+        machine(report.machine),
+    ]
+    return "\n".join(line for part in parts for line in part)
 
 
-def goals(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the table of goals."""
-    yield from (
-        "### Goals",
-        "",
-        "| what | against | where | median | least to most | goal | floor | reached |",
-        "|---|---|---|---|---|---|---|---|",
-    )
+def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[str]:
+    """Yield a question, its table and its plot."""
+    results = [found for found in report.results if found.goal in question.goals]
+    if not results:
+        return
+    yield from (f"## {question.title}", "", question.answer, "")
+    yield from ("| | beside | median | least to most | goal |", "|---|---|---|---|---|")
     for found in results:
-        bar, unit = found.goal, found.goal.unit
+        goal = found.goal
+        median = number(found.figure.median, goal.unit)
         cells = (
-            bar.what,
-            bar.against or "-",
-            found.where,
-            f"**{number(found.figure.median, unit)}**",
+            f"{goal.what}, {found.where}",
+            goal.beside or "-",
+            f"**{median}**" if found.is_met else f"{median}, missed",
             spread(found.figure),
-            wanted(bar, bar.goal),
-            wanted(bar, bar.floor),
-            verdict(bar, found.figure.median),
+            wanted(goal),
         )
         yield row(cells)
     yield ""
-
-
-def verdict(bar: Goal, figure: float) -> str:
-    """Return how far a figure came."""
-    if bar.is_met(figure):
-        return "goal"
-    return "floor" if bar.holds(figure) else "**neither**"
-
-
-def peers(compared: Iterable[Peers]) -> Iterator[str]:
-    """Yield a table for each comparison, the fastest first."""
-    for each in compared:
-        yield from (f"### {each.title}", "")
-        if each.picture:
-            yield from (f"![{each.title}](benchmarks/{each.picture}.svg)", "")
-        yield f"| | {each.unit} | least to most |"
-        yield "|---|---|---|"
-        ordered = sorted(each.candidates.items(), key=lambda item: item[1].median)
-        for name, given in ordered:
-            yield row((f"`{name}`", figure(given.median), spread(given)))
-        yield ""
-
-
-def curves(drawn: Iterable[Curve]) -> Iterator[str]:
-    """Yield a picture for each curve, with its points."""
-    for each in drawn:
-        yield from (
-            f"### {each.title}",
-            "",
-            f"![{each.title}](benchmarks/{each.name}.svg)",
-        )
-        yield ""
-        xs = sorted({x for points in each.series.values() for x, _ in points})
-        yield row((each.x, *(figure(x) for x in xs)))
-        yield "|---" * (len(xs) + 1) + "|"
-        for name, points in each.series.items():
-            known = dict(points)
-            cells = (figure(known[x]) if x in known else "-" for x in xs)
-            yield row((f"{name} ({each.y})", *cells))
-        yield ""
+    if question.picture in drawn:
+        yield from (f"![{question.title}](benchmarks/{question.picture}.svg)", "")
 
 
 def skipped(sentences: Iterable[Skipped]) -> Iterator[str]:
     """Yield what was left out."""
     lines = [f"- {each.sentence}" for each in sentences]
     if lines:
-        yield from ("### Not measured", "", *lines, "")
+        yield from ("## Not measured", "", *lines, "")
 
 
 def machine(facts: dict[str, Any]) -> Iterator[str]:
     """Yield what the figures were made on."""
     packages = ", ".join(f"{name} {v}" for name, v in facts["packages"].items())
+    yield from ("## The machine", "")
     yield f"{facts['when']}, {'a quick run' if facts['quick'] else 'a whole run'}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
@@ -141,13 +98,13 @@ def row(cells: Iterable[str]) -> str:
 
 def spread(of: Spread) -> str:
     if of.rounds == 1:
-        return "one figure"
-    return f"{figure(of.least)} to {figure(of.most)}, {of.rounds} rounds"
+        return "-"
+    return f"{figure(of.least)} to {figure(of.most)} ({of.rounds})"
 
 
-def wanted(bar: Goal, value: float) -> str:
-    """Return a bar with its side."""
-    return f"{'≤' if bar.at_most else '≥'} {number(value, bar.unit)}"
+def wanted(goal: Goal) -> str:
+    """Return a goal with its side."""
+    return f"{'≤' if goal.at_most else '≥'} {number(goal.goal, goal.unit)}"
 
 
 def number(value: float, unit: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from benchmarks.goals import QUESTIONS
 from benchmarks.markdown import figure as figure_of
 from benchmarks.results import Curve, Peers, Report
 
@@ -15,21 +16,33 @@ from matplotlib import pyplot as plt
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+# Can be read on a white page and on a dark one.
+GREY = "#7a7a7a"
 plt.rcParams.update(
-    {"svg.hashsalt": "django-hilo", "svg.fonttype": "none", "figure.figsize": (8, 4.5)}
+    {
+        "svg.hashsalt": "django-hilo",
+        "svg.fonttype": "none",
+        "figure.figsize": (8, 4.5),
+        "savefig.transparent": True,
+        "legend.framealpha": 0,
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), GREY),
+        **dict.fromkeys(("xtick.color", "ytick.color"), GREY),
+    }
 )
 UNDATED = {"Date": None}
 PLAIN = FuncFormatter(lambda value, _: figure_of(value))
 
 
 def draw(report: Report, folder: Path) -> None:
-    """Write a file for each curve and each comparison with a picture."""
+    """Write the plot of each question."""
     for old in folder.glob("*.svg"):
         old.unlink()
+    wanted = {question.picture for question in QUESTIONS}
     for each in report.of(Curve):
-        curve(each, folder / f"{each.name}.svg")
+        if each.name in wanted:
+            curve(each, folder / f"{each.name}.svg")
     for each in report.of(Peers):
-        if each.picture:
+        if each.picture in wanted:
             dots(each, folder / f"{each.picture}.svg")
 
 

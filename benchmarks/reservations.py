@@ -10,7 +10,7 @@ from django.db import connections
 from sequences import get_next_value
 
 from benchmarks.bench import Bench
-from benchmarks.databases import MARIADB, SQLITE, TITLES
+from benchmarks.databases import MARIADB, TITLES
 from benchmarks.results import Finding, Peers, Result
 from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
 from benchmarks.statements import BULK
@@ -79,7 +79,7 @@ def timed(alias: str, rounds: int, seconds: float, seed: int) -> Figures:
         "reserve()": partial(reserve, "orders-by-hand", 1024, using=alias),
         "get_next_value()": partial(get_next_value, "orders-by-hand", using=alias),
     }
-    if alias != SQLITE:
+    if connections[alias].vendor == "postgresql" or alias == MARIADB:
         calls["nextval, INCREMENT 1024"] = partial(next_of_sequence, alias)
         make_sequence(alias)
     turns = {name: partial(_turn, call) for name, call in calls.items()}

@@ -35,6 +35,7 @@ from benchmarks.shop.models import (
 # are, and the less the machine changes inside one.
 TOGETHER = 50
 ALONE = 10
+PICTURED = "PostgreSQL, autocommit"
 MODELS = {
     "HiLoField": Order,
     "HiLoBigAutoField": NumberOrder,
@@ -57,13 +58,6 @@ def measure(bench: Bench) -> Iterator[Finding]:
             yield from found(figures, where)
 
 
-def quickly(bench: Bench, alias: str, where: str) -> Iterator[Finding]:
-    """Compare rows in a transaction, which do not wait for the disk."""
-    names = ("HiLoField", "BigAutoField", "UUIDField, uuid4")
-    chosen = {name: MODELS[name] for name in names}
-    yield from found(timed(alias, True, 15, 3, bench.seed, chosen), where)
-
-
 def found(figures: Figures, where: str) -> Iterator[Finding]:
     """Yield the ratios to both fields, and all candidates."""
     candidates = spreads(
@@ -73,7 +67,8 @@ def found(figures: Figures, where: str) -> Iterator[Finding]:
     for key, rival in rivals.items():
         pair = {name: candidates[name] for name in ("HiLoField", rival)}
         yield Result(key, where, ratio(figures, rival, "HiLoField"), pair, "us a row")
-    yield Peers(f"`create()`, {where}", "us a row", candidates)
+    picture = "create" if where == PICTURED else ""
+    yield Peers(f"`create()`, {where}", "us a row", candidates, picture)
 
 
 def timed(
@@ -82,16 +77,15 @@ def timed(
     rounds: int,
     seconds: float,
     seed: int,
-    models: dict[str, Any] = MODELS,
 ) -> Figures:
     """Return the seconds of a row, round by round."""
     warm(alias)
     turns = {
-        name: partial(_turn, model, alias, in_atomic) for name, model in models.items()
+        name: partial(_turn, model, alias, in_atomic) for name, model in MODELS.items()
     }
     with only_new_garbage():
         figures = interleaved(turns, rounds, seconds, seed)
-    empty(alias, *models.values())
+    empty(alias, *MODELS.values())
     return figures
 
 

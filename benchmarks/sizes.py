@@ -73,7 +73,7 @@ def indexes(using: str, rows: int) -> Iterator[Finding]:
         figure = Spread.of([found[name] / found["native uuid4"]])
         yield Result(key, where, figure)
     candidates = {name: Spread.of([size]) for name, size in found.items()}
-    yield Peers(f"Indexes of orders and lines, {where}", "MB", candidates)
+    yield Peers(f"Indexes, {where}", "MB", candidates, "indexes")
 
 
 def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:

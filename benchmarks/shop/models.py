@@ -48,6 +48,11 @@ class Uuid7Order(Ordered):
     id = models.UUIDField(primary_key=True, default=uuid_utils.compat.uuid7)
 
 
+class Uuid7Line(Ordered):
+    id = models.UUIDField(primary_key=True, default=uuid_utils.compat.uuid7)
+    order = lines_of(Uuid7Order)
+
+
 def new_ulid() -> str:
     return str(ULID())
 
@@ -72,7 +77,9 @@ class Text(models.CharField):  # type: ignore[type-arg]
     """Text as a `HiLoField` stores it, without the second index for LIKE."""
 
     def db_type(self, connection: Any) -> str:
-        return f"character varying({self.max_length})"
+        if connection.vendor == "postgresql":
+            return f"character varying({self.max_length})"
+        return super().db_type(connection)
 
 
 class TextOrder(Ordered):
