@@ -111,7 +111,7 @@ bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/expla
 	$(BIN)/python -m benchmarks $(MEASURE)
 
 .PHONY: bench-guard
-bench-guard: $(VENV)/bench ## Fail where counts or sizes are over their floors, or times far over.
+bench-guard: $(VENV)/bench ## Fail where statements, reservations or sizes are over their goals.
 	$(BIN)/python -m benchmarks.guard
 	$(BIN)/python -m pytest -q tests/long/times
 

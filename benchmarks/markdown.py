@@ -44,7 +44,7 @@ def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[st
         goal = found.goal
         median = number(found.figure.median, goal.unit)
         cells = (
-            f"{goal.what}, {found.where}",
+            goal.what if found.where == "memory" else f"{goal.what}, {found.where}",
             goal.beside or "-",
             f"**{median}**" if found.is_met else f"{median}, missed",
             spread(found.figure),

@@ -37,7 +37,7 @@ def draw(report: Report, folder: Path) -> None:
     """Write the plot of each question."""
     for old in folder.glob("*.svg"):
         old.unlink()
-    wanted = {question.picture for question in QUESTIONS}
+    wanted = {question.picture for question in QUESTIONS if question.picture}
     for each in report.of(Curve):
         if each.name in wanted:
             curve(each, folder / f"{each.name}.svg")
