@@ -24,6 +24,7 @@ def test_no_package_asks_for_another_migration(settings):
     call_command("makemigrations", *labels, check=True, dry_run=True, verbosity=0)
 
 
+@pytest.mark.django_db
 def test_no_check_complains():
     call_command("check", fail_level="WARNING")
 

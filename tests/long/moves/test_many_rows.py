@@ -14,6 +14,8 @@ from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import Stage, move_owner
 
 ROWS = int(os.environ.get("HILO_TEST_MOVING_ROWS", "20000"))
+# The bound of a recursion, which such a series needs more of.
+LIMIT = {"mariadb": "max_recursive_iterations", "mysql": "cte_max_recursion_depth"}
 SERIES = (
     f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers "
     f"WHERE n < {ROWS}) "
@@ -75,7 +77,7 @@ def fill() -> None:
     other = f"1 + n * 7 % {ROWS}"
     with connection.cursor() as cursor:
         if IS_MYSQL:
-            cursor.execute(f"SET max_recursive_iterations = {ROWS + 1}")
+            cursor.execute(f"SET {LIMIT[CHOSEN]} = {ROWS + 1}")
         for table, columns, values in (
             ("owner", "id, was", "n, n"),
             ("item", "owner_id, was", "n, n"),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
-from tests.support.foreign import needs_server
+from tests.support.foreign import needs_sequences, needs_server
 
 pytestmark = [needs_server, pytest.mark.django_db(transaction=True)]
 make = foreign.make
@@ -171,7 +171,13 @@ def draw(python: Any, source: str, shared: Shared, partners: int) -> list[Any]:
     return json.loads(python(CODE, json.dumps([source, shared.partner, *numbers])))
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[needs_sequences] * name.startswith("sequence"))
+        for name in SHARED
+    ],
+)
 def test_no_number_twice(make, python, name):
     shared = SHARED[name]
     make(*shared.statements)
