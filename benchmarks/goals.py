@@ -125,7 +125,7 @@ QUESTIONS = (
         "graph",
     ),
     Question(
-        "Do many processes get in each other's way?",
+        "Do many processes slow each other down?",
         "Forked processes with a connection each create rows on one counter. Rows "
         "of a counter table and of django-sequences wait for one another; ranges do "
         "not.",
