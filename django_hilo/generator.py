@@ -158,17 +158,17 @@ def return_ranges(using: str | None = None) -> int:
             # Otherwise the range on its way would be a gap.
             wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
         cached, source, database = counter.drain(), counter.source, counter.key.database
-        is_away = database.without_schema in failed or not is_still_there(database)
+        alias = database.alias
+        is_away = alias in failed or not is_still_there(database)
         if cached is None or source is None or is_away:
             continue
-        alias, last = database.alias, cached.next - 1
         try:
             with in_schema(alias, database.schema):
-                if source.give_back(alias, cached.reservation, last):
+                if source.give_back(alias, cached.reservation, cached.next - 1):
                     counter.returned(cached)
                     returned += 1
         except (Error, HiLoError) as error:
-            failed.add(database.without_schema)
+            failed.add(alias)
             logger.warning("Unused numbers on %r stay a gap: %s", alias, error)
     return returned
 

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from django.db import Error, connections, transaction
@@ -55,11 +56,6 @@ class DatabaseKey(NamedTuple):
     # path takes a query.
     schema: str | None
 
-    @property
-    def without_schema(self) -> tuple[str, ...]:
-        """The part that all schemas of a database share."""
-        return self.alias, self.name, self.host, self.port
-
 
 def database_key(alias: str) -> DatabaseKey:
     """Return the key of the database that an alias stands for now; no I/O."""
@@ -76,11 +72,9 @@ def has_schemas(connection: BaseDatabaseWrapper) -> bool:
 
 def is_still_there(database: DatabaseKey) -> bool:
     """Whether an alias still stands for this database, in any schema."""
-    # A program may remove an alias while it runs.
-    return (
-        database.alias in connections.settings
-        and database_key(database.alias).without_schema == database.without_schema
-    )
+    if database.alias not in connections.settings:
+        return False  # a program may remove an alias while it runs
+    return database_key(database.alias)._replace(schema=database.schema) == database
 
 
 @contextmanager
@@ -162,7 +156,8 @@ def run(
     ):
         return operate(alias)
     own = of_this_process().setdefault(alias, OwnConnection(alias))
-    return own.run(operate, connection)
+    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    return own.hold(partial(own.run, operate, connection), longest)
 
 
 @contextmanager

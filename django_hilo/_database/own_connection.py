@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from math import ceil
 from typing import Any, TypeVar
 
@@ -74,16 +73,7 @@ class OwnConnection:
     def run(
         self, operate: Callable[[str], Result], callers: BaseDatabaseWrapper
     ) -> Result:
-        """Call ``operate`` with the alias of this connection; return its result.
-
-        Raises as `hold`, after ``HILO["LOCK_TIMEOUT"]`` and ``HILO["RETRY_FOR"]``.
-        """
-        timeout = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-        return self.hold(partial(self._run, operate, callers), timeout)
-
-    def _run(
-        self, operate: Callable[[str], Result], callers: BaseDatabaseWrapper
-    ) -> Result:
+        """Call ``operate`` with the alias of this connection, which is held."""
         # After an interrupt an answer may still be on its way.
         is_sound = False
         try:
@@ -92,8 +82,8 @@ class OwnConnection:
             is_sound = True
             return result
         except (Error, HiLoError, ObjectDoesNotExist) as error:
-            known = classify(error, callers) if isinstance(error, Error) else None
-            is_sound = known is not ErrorKind.RECONNECT  # a standby answers too
+            # A standby answers, too.
+            is_sound = classify(error, callers) is not ErrorKind.RECONNECT
             raise
         finally:
             with suppress(AttributeError):  # it could not be opened
