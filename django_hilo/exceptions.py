@@ -1,5 +1,7 @@
 """The errors of django-hilo."""
 
+from typing import Self
+
 from django.db import OperationalError
 
 
@@ -21,6 +23,15 @@ class ConcurrencyError(HiLoError, OperationalError):
 
 class NestedReservation(ConcurrencyError):
     """A thread that is reserving a range was asked for an id in the middle of it."""
+
+    @classmethod
+    def amid(cls, work: str) -> Self:
+        """Return the error of a thread that is at this work already."""
+        return cls(
+            f"This thread is {work} already, and was asked for another number "
+            f"meanwhile: by a finalizer (__del__), a receiver of connection_created, "
+            f"or a signal handler. Take ids elsewhere."
+        )
 
 
 class CounterExhausted(HiLoError):

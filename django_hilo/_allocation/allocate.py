@@ -179,12 +179,8 @@ def _reserve(
 
 def _wait(target: Target, refill: Refill) -> None:
     if refill.owner == threading.get_ident():
-        raise NestedReservation(
-            f"This thread is reserving a range of {target.name!r} on {target.using!r} "
-            f"already, and was asked for another number meanwhile: by a finalizer "
-            f"(__del__), a receiver of connection_created, or a signal handler. Take "
-            f"ids elsewhere."
-        )
+        work = f"reserving a range of {target.name!r} on {target.using!r}"
+        raise NestedReservation.amid(work)
     longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
     if not wait([refill], longest).done:
         raise ReservationTimeout(

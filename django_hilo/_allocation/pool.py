@@ -83,11 +83,7 @@ class Counter:
         """
         # Not a flag of ours, which a signal handler could leave set.
         if self._lock._is_owned():  # type: ignore[attr-defined]  # threading uses it, too
-            raise NestedReservation(
-                f"This thread is taking a number of {self.key.collection!r} already, "
-                f"and was asked for another one meanwhile: by a finalizer (__del__) or "
-                f"a signal handler. Take ids elsewhere."
-            )
+            raise NestedReservation.amid(f"taking a number of {self.key.collection!r}")
         return self._lock
 
     def take(self, count: int) -> list[Slice] | None:

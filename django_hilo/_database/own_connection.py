@@ -50,11 +50,7 @@ class OwnConnection:
         `NestedReservation` at once.
         """
         if self.is_used_here():
-            raise NestedReservation(
-                f"This thread is changing a counter on {self._callers!r} already, "
-                f"and asked for another number in a finalizer (__del__), a receiver of "
-                f"connection_created, or a signal handler. Take ids elsewhere."
-            )
+            raise NestedReservation.amid(f"changing a counter on {self._callers!r}")
         try:
             if not self.lock.acquire(timeout=timeout):
                 raise ReservationTimeout(

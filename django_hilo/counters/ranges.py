@@ -61,10 +61,7 @@ class HiLoKeyGenerator:
         """
         with self._lock:
             if self._is_in_use:
-                raise NestedReservation(
-                    "This thread is generating a key already. Generate none in "
-                    "finalizers and signal handlers."
-                )
+                raise NestedReservation.amid("generating a key")
             self._is_in_use = True
             try:
                 if self._lo >= self._max_lo:
