@@ -171,10 +171,12 @@ def _reserve(
         bound=bound,
     )
     counter.source = source
-    met, was_low = reserved[0].met, counter.is_low
+    met = reserved[0].met
     # Another thread may have raised Max or returned a range meanwhile.
-    counter.is_low = met is not None and met < min(stored, counter.stored)
-    return reserved, stored if counter.is_low and not was_low else 0
+    if met is None or met >= min(stored, counter.stored):
+        return reserved, 0
+    counter.stored = met
+    return reserved, stored
 
 
 def _wait(target: Target, refill: Refill) -> None:

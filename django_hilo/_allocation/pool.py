@@ -69,8 +69,6 @@ class Counter:
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
         self.stored = 0
-        # Whether the row was found under that, and not found higher since.
-        self.is_low = False
         self.capacity = AdaptiveCapacity()
         # How far above an explicit number to raise the floor: a longer import pays one
         # write per step, not per row.
