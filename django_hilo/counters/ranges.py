@@ -51,7 +51,6 @@ class HiLoKeyGenerator:
         self._hi = 0
         self._lo = max_lo
         self._lock = threading.RLock()
-        self._is_in_use = False
 
     def generate_key(self) -> int:
         """Return the next key.
@@ -59,16 +58,12 @@ class HiLoKeyGenerator:
         Raises `NestedReservation` in a thread that is generating a key already, as in a
         finalizer or a signal handler.
         """
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # as in pool.py
+            raise NestedReservation.amid("generating a key")
         with self._lock:
-            if self._is_in_use:
-                raise NestedReservation.amid("generating a key")
-            self._is_in_use = True
-            try:
-                if self._lo >= self._max_lo:
-                    self._hi = self._get_next_hi()
-                    self._lo = 0
-                key = self._hi * self._max_lo + self._lo
-                self._lo += 1
-                return key
-            finally:
-                self._is_in_use = False
+            if self._lo >= self._max_lo:
+                self._hi = self._get_next_hi()
+                self._lo = 0
+            key = self._hi * self._max_lo + self._lo
+            self._lo += 1
+            return key
