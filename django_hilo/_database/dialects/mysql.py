@@ -6,13 +6,7 @@ from contextlib import contextmanager, suppress
 from math import ceil
 from typing import Any
 
-from django.db import (
-    Error,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-    ProgrammingError,
-)
+from django.db import Error, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
@@ -20,7 +14,7 @@ from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 from django_hilo.conf import settings
 
 # Of MySQL and MariaDB: until it is connected, nobody knows which of them it is.
-_KINDS = {
+_KINDS: dict[int | None, ErrorKind] = {
     1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
     1020: ErrorKind.RETRY,  # record changed since the snapshot
     1062: ErrorKind.RETRY,  # another process made the first row
@@ -60,9 +54,6 @@ class MySQL(Dialect):
         code = cause.args[0] if cause.args else None
         if isinstance(error, InterfaceError) and code in (0, ""):
             return ErrorKind.RECONNECT  # the driver's connection is closed already
-        expected = OperationalError | IntegrityError | ProgrammingError
-        if not isinstance(error, expected) or not isinstance(code, int):
-            return ErrorKind.OTHER
         return _KINDS.get(code, ErrorKind.OTHER)
 
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
