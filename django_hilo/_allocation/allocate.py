@@ -94,8 +94,7 @@ def _allocate_bound(target: Target, counter: Counter, count: int) -> list[Slice]
         if connection.in_atomic_block:
             adaptive = state.capacities.newest(counter.key) or counter.capacity
             capacity = adaptive.next(*target.capacities)
-        size = max(capacity, count)
-        reserved, fell_from = _reserve(target, counter, size, count, bound=True)
+        reserved, fell_from = _reserve(target, counter, capacity, count, bound=True)
         slices = state.add(counter, reserved, capacity, count)
         for each in reserved:
             reservation.announce(each, target.using, fell_from)
@@ -133,8 +132,7 @@ def _refill_as(
     mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
-        size, at_least = max(capacity, count), max(count, 1)
-        reserved, fell_from = _reserve(target, counter, size, at_least, bound=False)
+        reserved, fell_from = _reserve(target, counter, capacity, count, bound=False)
         ranges = list(map(CachedRange, reserved))
         share, db = settings.PREFETCH_AT, connections[target.using]
         # SQLite has one writer at a time, tests end their transactions and databases,
@@ -152,7 +150,7 @@ def _refill_as(
 
 
 def _reserve(
-    target: Target, counter: Counter, size: int, at_least: int, bound: bool
+    target: Target, counter: Counter, capacity: int, count: int, bound: bool
 ) -> tuple[list[Reservation], int]:
     """Reserve ranges of a target's counter, over all numbers that are known.
 
@@ -164,8 +162,8 @@ def _reserve(
     stored = counter.stored
     reserved = source.reserve(
         target.using,
-        size,
-        at_least=at_least,
+        max(capacity, count),
+        at_least=max(count, 1),
         minimum=minimum,
         collection=target.collection,
         bound=bound,

@@ -338,14 +338,7 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         with ExitStack() if blocks else NOTHING as stack:
             for block in blocks:
                 stack.enter_context(block)
-            save_base(
-                self,
-                raw=raw,
-                force_insert=force_insert,
-                force_update=force_update,
-                using=using,
-                update_fields=update_fields,
-            )
+            save_base(self, raw, force_insert, force_update, using, update_fields)
 
     return wrapper
 
