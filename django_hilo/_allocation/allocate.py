@@ -52,10 +52,7 @@ def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
 def allocate_id(
     target: Target, spent: Iterator[Any] | None
 ) -> tuple[Any, Iterator[Any] | None]:
-    """Return the next id, and the iterator over the ids after it, if memory has one.
-
-    ``spent`` is the iterator that the caller has used up.
-    """
+    """Return the next id, and the iterator over later ones, if any, after ``spent``."""
     counter, style, ids = pool.current().counter(target.key), target.style, spent
     while (ids := counter.cut(style, ids)) is not None:
         _prefetch(target, counter)
@@ -125,10 +122,7 @@ def _refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
 def _refill_as(
     mine: Refill, target: Target, counter: Counter, count: int
 ) -> list[Slice] | None:
-    """Reserve a range and take from it, while other threads wait.
-
-    A ``count`` of 0 leaves all of it to them.
-    """
+    """Reserve a range and take from it; other threads wait, and take from it too."""
     mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
@@ -195,11 +189,7 @@ def _wait(target: Target, refill: Refill) -> None:
 
 
 def _prefetch(target: Target, counter: Counter) -> None:
-    """Let a thread fetch the next range if it is due, once for each range.
-
-    Callers that run out of numbers meanwhile wait for it, and so does `return_ranges`
-    when the process ends.
-    """
+    """Let a thread fetch the next range if it is due, once for each range."""
     if not counter.is_due or counter.refill is not None:
         return
     mine = Refill()

@@ -126,10 +126,7 @@ def block_of(ids: Iterator[Any]) -> Iterator[Any]:
 
 
 def end_block(ids: Iterator[Any]) -> int:
-    """Let an iterator of `block_of` end now; return how many ids it had left.
-
-    They are taken in one step, since another thread must not take one in between.
-    """
+    """End an iterator of `block_of` in one step; return how many ids it had left."""
     return ids.end() if isinstance(ids, _Locked) else len(list(ids))
 
 

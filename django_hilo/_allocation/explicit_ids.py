@@ -24,11 +24,7 @@ logger = logging.getLogger("django_hilo")
 
 
 def check_jump(target: Target, number: int, shown: str) -> None:
-    """Raise `HiLoError` if an explicit id is too far above Max to be intended.
-
-    ``shown`` is the id of that number. The counter is read only if the process does not
-    know that it is high enough.
-    """
+    """Raise `HiLoError` if ``shown``, an explicit id, is absurdly far above Max."""
     jump = settings.MAX_FLOOR_JUMP
     source = target.source
     if number > source.max_number:

@@ -75,10 +75,7 @@ class Counter:
         self.floor_step = AdaptiveCapacity()
 
     def locked(self) -> threading.RLock:
-        """Return the lock, for a ``with`` block.
-
-        Raises `NestedReservation` in a thread that holds it already.
-        """
+        """Return the lock; raises `NestedReservation` in a thread that has it."""
         # Not a flag of ours, which a signal handler could leave set.
         if self._lock._is_owned():  # type: ignore[attr-defined]  # threading uses it, too
             raise NestedReservation.amid(f"taking a number of {self.key.collection!r}")
@@ -90,10 +87,7 @@ class Counter:
             return self._take(count)
 
     def cut(self, style: Style, spent: Iterator[Any] | None) -> Iterator[Any] | None:
-        """Return an iterator over the next ids; None if no number is left.
-
-        All callers get the same iterator until they say that it is ``spent``.
-        """
+        """Return the next ids, to all callers until they are ``spent``, or None."""
         with self.locked():
             block = self._block
             if block and block.ids is not spent and block.style == style:

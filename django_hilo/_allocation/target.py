@@ -221,10 +221,7 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
 
 
 def home_of(using: str) -> str:
-    """Return the home database, which holds the counters of rows saved to ``using``.
-
-    ``HILO["DATABASE"]``, or what a router answers for HiLoDocument, or ``using``.
-    """
+    """Return the home database, which has the counters of rows saved to ``using``."""
     home = settings.DATABASE
     if home is not None:
         return home
@@ -234,11 +231,8 @@ def home_of(using: str) -> str:
 
 
 def routed(model: type[models.Model], method: str) -> str | None:
-    """Return the answer of the routers for a model; None if none of them answers.
-
-    Django would answer "default" then, so they are asked one by one. ``method`` is
-    "db_for_read" or "db_for_write".
-    """
+    """Return what the routers answer for a model to ``method``, if one of them does."""
+    # One by one, since Django answers "default" for them.
     for database_router in router.routers:
         answer = getattr(database_router, method, None)
         chosen = answer(model) if answer else None

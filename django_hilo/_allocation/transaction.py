@@ -29,12 +29,10 @@ T = TypeVar("T")
 
 @dataclass
 class Floor:
-    """The highest explicit number that a transaction has inserted.
-
-    ``step`` adapts how far above it the next floor is raised.
-    """
+    """The highest explicit number that a transaction has inserted."""
 
     number: int
+    # How far above it the next floor is raised.
     step: AdaptiveCapacity = field(default_factory=AdaptiveCapacity)
 
 
@@ -116,11 +114,7 @@ class TransactionState:
                     detector.is_invalidated = True
 
     def drain(self) -> dict[CounterKey, CachedRange]:
-        """Take no more of the ranges; return the newest of each counter.
-
-        Each call returns them again until the transaction ends, or a savepoint around
-        the reservation rolls back.
-        """
+        """Take no more of the ranges; return the newest of each counter."""
         self._ranges.clear()
         self.capacities.clear()
         alive = [found for each, found in self._unfinished.items() if each.is_alive()]

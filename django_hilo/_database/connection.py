@@ -109,10 +109,7 @@ def in_callers_transaction(using: str) -> bool:
 
 
 def bind(connection: BaseDatabaseWrapper) -> None:
-    """Make reservations use the open transaction, which has locked a counter itself.
-
-    A reservation on the own connection would wait for that lock in vain.
-    """
+    """Let reservations use the open transaction, which has locked a counter itself."""
     vars(connection)[_LOCKS_COUNTER] = RollbackDetector(connection, lambda: None)
 
 
@@ -162,10 +159,7 @@ def run(
 
 @contextmanager
 def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
-    """Run the block in a transaction with bounded waits; yield the connection.
-
-    Inside a caller's transaction, to which the range is then bound, use a savepoint.
-    """
+    """Yield the connection, in a transaction with bounded waits, or a savepoint."""
     connection = connections[db]
     is_nested = connection.in_atomic_block
     # Plain SQL began a transaction: atomic() can only make a savepoint in it.

@@ -99,10 +99,7 @@ class OwnConnection:
         return self._wrapper
 
     def close(self) -> None:
-        """Close the connection at once.
-
-        Its wrapper is not used again: an interrupt may have left it in a transaction.
-        """
+        """Close the connection and drop its wrapper, which may be in a transaction."""
         wrapper, self._wrapper = self._wrapper, None
         if wrapper is not None:
             wrapper.close()

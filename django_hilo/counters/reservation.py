@@ -102,10 +102,7 @@ def reserve_range(
     using: str,
     bound: bool | None = None,
 ) -> Reservation:
-    """Reserve as `reserve`, with checked names, and leave `announce` to the caller.
-
-    ``bound`` is the result of `in_callers_transaction`, if it is known.
-    """
+    """Reserve as `reserve`, with checked names, and leave `announce` to the caller."""
     if size < max(at_least, 1):
         raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
     collection, met = collection.lower(), 0
@@ -143,10 +140,7 @@ def reserve_range(
 
 
 def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
-    """Log a reservation, and send `range_reserved`.
-
-    Before that, warn of a counter that fell back from ``fell_from``, unless that is 0.
-    """
+    """Log and send that a range was reserved, and what the counter fell back from."""
     from django_hilo.models import HiLoDocument
 
     if fell_from:

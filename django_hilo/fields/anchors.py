@@ -15,11 +15,7 @@ Anchor = str | Callable[[models.Model], str | int | models.Model | None]
 
 
 def anchor_of(instance: models.Model, anchor: Anchor) -> str:
-    """Return the text of an instance's anchor.
-
-    Raises `HiLoError` if the object that it names has no id yet, or if a function
-    returns something else than a text, a whole number or an object.
-    """
+    """Return the text of an instance's anchor; raises `HiLoError` if it has none."""
     try:
         value: Any = anchor(instance) if callable(anchor) else _follow(instance, anchor)
     except ObjectDoesNotExist:

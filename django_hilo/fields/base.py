@@ -132,10 +132,7 @@ class AssignsIds(ReadsNotes, WritesOptions):
         return NOTHING
 
     def conflicting(self, instances: Instances, using: str) -> Block:
-        """Do as `inserting`, for rows that are ignored or updated if they exist.
-
-        Raises ValueError for gapless ids.
-        """
+        """Do as `inserting`, for rows that are ignored or updated if they exist."""
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} gives gapless ids, and a row that is ignored or updated on "
@@ -273,10 +270,7 @@ def id_fields(model: type[models.Model]) -> list[AssignsIds]:
 
 
 def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
-    """Return the names of fields to write, with the buckets of sources among them.
-
-    Raises FieldDoesNotExist if the source of a bucket is not a field.
-    """
+    """Return the names of fields to write, with the buckets of sources among them."""
     names = list(names)
     for field in model._meta.concrete_fields:
         source = getattr(field, "source_field", None)
@@ -353,10 +347,7 @@ def _pass_keys_up(instance: models.Model, model: Any) -> None:
 
 
 def _insert_assigned(save_table: Callable[..., bool]) -> Any:
-    """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first.
-
-    Fixtures get here without ``save_base()``.
-    """
+    """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first."""
 
     @wraps(save_table)
     def wrapper(
@@ -372,6 +363,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         adding, only_updates = state.adding, force_update or bool(update_fields)
         explicit: list[AssignsIds] = []
         assigned: list[AssignsIds] = []
+        # Fixtures get here without save_base().
         with ExitStack() if raw else NOTHING as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:

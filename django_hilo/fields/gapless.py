@@ -64,11 +64,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         return assigning(self, self.missing(instances), using, beside)
 
     def assign_missing(self, instances: Instances, using: str) -> None:
-        """Give ids to the instances that have none, inside the caller's transaction.
-
-        Raises `HiLoError` outside of a transaction: the number would be a gap if the
-        row is never inserted.
-        """
+        """Give ids to the instances that have none, in the caller's transaction."""
         missing = self.missing(instances)
         if not missing:
             return

@@ -175,10 +175,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return value  # type: ignore[no-any-return]
 
     def _ends(self, instances: Instances, digits: int) -> list[str]:
-        """Return what follows the numbers, before the first number is spent.
-
-        Raises `HiLoError` if an anchor leaves no room for a number.
-        """
+        """Return what follows the numbers; raises `HiLoError` if it is too long."""
         ends = [self.end_of(each) for each in instances]
         longest = max(ends, key=len)
         collection = self.collection_name
@@ -201,10 +198,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return asks and value.endswith(end)
 
     def _is_valid_request(self, value: Any) -> bool:
-        """Whether a value asks for an id; raises ValidationError if the field has none.
-
-        The field gives none without ``server_ids``, or of another collection.
-        """
+        """Whether a value asks for an id; raises ValidationError if it may not."""
         if not _is_request(value):
             return False
         if not self.server_ids:

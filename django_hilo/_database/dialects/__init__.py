@@ -31,21 +31,15 @@ def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
 
 
 def database_of(connection: BaseDatabaseWrapper) -> str:
-    """Return Django's vendor of a database, "mariadb" for MariaDB.
-
-    Connects if the server must say which of the two it is.
-    """
+    """Return Django's vendor of a database, or "mariadb"; may connect to learn it."""
     if connection.vendor == "mysql" and connection.mysql_is_mariadb:  # type: ignore[attr-defined]
         return "mariadb"
     return connection.vendor
 
 
 def classify(error: Exception, connection: BaseDatabaseWrapper) -> ErrorKind:
-    """Return the kind of an error that a connection raised; never sends a query.
-
-    Not even if Django lost the connection before it could ask for MySQL or MariaDB,
-    whose errors have the same numbers. Errors of django-hilo come after all retries.
-    """
+    """Return the kind of an error that a connection raised; never sends a query."""
     if isinstance(error, HiLoError):
-        return ErrorKind.OTHER
+        return ErrorKind.OTHER  # it comes after all retries
+    # Not dialect_of(): the connection may be lost, and MariaDB has MySQL's numbers.
     return _BY_VENDOR.get(connection.vendor, _UNKNOWN).classify(error)

@@ -47,10 +47,7 @@ class Dialect:
         return ErrorKind.RETRY if is_operational else ErrorKind.OTHER
 
     def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether a statement is under way, or a transaction that plain SQL began.
-
-        Sends no query.
-        """
+        """Whether a statement or a transaction of plain SQL is under way; no query."""
         return False
 
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
