@@ -59,7 +59,7 @@ def allocate_id(
         for id in ids:
             return id, ids
     low, high, reserved = _allocate_anew(target, counter, 1)[0]
-    return style.of(reserved).ids(low, high)[0], None
+    return style.ids(reserved, low, high)[0], None
 
 
 def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] | None:

@@ -31,41 +31,6 @@ MAX_SIZE = 1_000
 _MADV_WIPEONFORK = 18  # Linux 4.14; not among Python's constants
 
 
-class TextFormat(NamedTuple):
-    """The text around a number, which zeros fill up to ``width`` digits."""
-
-    start: str
-    end: str
-    width: int
-
-    def ids(self, low: int, high: int) -> list[str]:
-        """Return the ids of the numbers ``low`` to ``high``."""
-        found: list[str] = []
-        while low <= high:
-            ids, count = self.block(low, high - low + 1)
-            found += ids
-            low += count
-        return found
-
-    def block(self, low: int, most: int) -> tuple[Iterator[str], int]:
-        """Return an iterator in C over the next ids, up to ``most``, and their count.
-
-        It ends before the next thousand. The ids are made at once, of a beginning such
-        as ``orders/12`` and the ends ``345-A``, ``346-A``, ...
-        """
-        thousands, first = divmod(low, 1000)
-        start, digits = self.start, max(self.width, 1)
-        if thousands or digits > 3:
-            start, digits = f"{start}{thousands:0{max(digits - 3, 1)}}", 3
-        ends = _ends(digits, self.end)[first : first + most]
-        return iter([start + each for each in ends]), len(ends)
-
-
-@lru_cache(64)
-def _ends(digits: int, end: str) -> tuple[str, ...]:
-    return tuple(f"{number:0{digits}}{end}" for number in range(1000))
-
-
 class TextStyle(NamedTuple):
     """``orders/33-A``, or ``orders/0033-A`` with a width of 4."""
 
@@ -74,23 +39,47 @@ class TextStyle(NamedTuple):
     shows_tag: bool
     width: int
 
-    def of(self, reservation: Reservation) -> TextFormat:
-        """Return the format of a range's ids; it has the server prefix and the tag."""
+    def ids(self, reservation: Reservation, low: int, high: int) -> list[str]:
+        """Return the ids of the numbers ``low`` to ``high`` of a range."""
+        found: list[str] = []
+        while low <= high:
+            ids, count = self.block(reservation, low, high - low + 1)
+            found += ids
+            low += count
+        return found
+
+    def block(
+        self, reservation: Reservation, low: int, most: int
+    ) -> tuple[Iterator[str], int]:
+        """Return an iterator in C over the next ids, up to ``most``, and their count.
+
+        It ends before the next thousand. The ids are made at once, of a beginning such
+        as ``orders/12`` and the ends ``345-A``, ``346-A``, ...
+        """
         start = id_start(self.collection, self.separator, reservation.server_prefix)
         end = id_end(reservation.node_tag if self.shows_tag else "")
-        return TextFormat(start, end, self.width)
+        thousands, first = divmod(low, 1000)
+        digits = max(self.width, 1)
+        if thousands or digits > 3:
+            start, digits = f"{start}{thousands:0{max(digits - 3, 1)}}", 3
+        ends = _ends(digits, end)[first : first + most]
+        return iter([start + each for each in ends]), len(ends)
+
+
+@lru_cache(64)
+def _ends(digits: int, end: str) -> tuple[str, ...]:
+    return tuple(f"{number:0{digits}}{end}" for number in range(1000))
 
 
 class Numbers(NamedTuple):
-    """Ids that are the numbers themselves: style and format at once."""
+    """Ids that are the numbers themselves."""
 
-    def of(self, reservation: Reservation) -> Numbers:
-        return self
-
-    def ids(self, low: int, high: int) -> range:
+    def ids(self, reservation: Reservation, low: int, high: int) -> range:
         return range(low, high + 1)
 
-    def block(self, low: int, most: int) -> tuple[Iterator[int], int]:
+    def block(
+        self, reservation: Reservation, low: int, most: int
+    ) -> tuple[Iterator[int], int]:
         count = min(most, MAX_SIZE)
         return iter(range(low, low + count)), count
 

@@ -104,7 +104,7 @@ class Counter:
                 until_due = self._left() - 1 - self._due_at
                 self.is_due = until_due <= 0
                 most = most if self.is_due else min(most, until_due)
-            made, count = style.of(cached.reservation).block(cached.next, most)
+            made, count = style.block(cached.reservation, cached.next, most)
             cached.take(count)
             ids = block_of(made)
             self._block = _Block(ids, style, cached)

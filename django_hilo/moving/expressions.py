@@ -3,10 +3,10 @@
 import string
 from typing import Any
 
-from django_hilo._allocation.block import TextFormat
 from django_hilo._database.dialects import database_of
 from django_hilo.fields.lookups import mariadb, mysql, postgresql, sqlite
 from django_hilo.identifiers import MAX_WIDTH
+from django_hilo.moving.id_format import IdFormat
 
 
 class Sql:
@@ -31,7 +31,7 @@ class Sql:
             return f"CAST({column} AS CHAR)"
         return f"CAST({column} AS text)"
 
-    def compose(self, digits: str, format: TextFormat) -> str:
+    def compose(self, digits: str, format: IdFormat) -> str:
         """Return the id whose number has these digits, a text."""
         start, end = self.value(format.start), self.value(format.end)
         padded = self._padded(digits, format.width)

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from django_hilo._allocation.block import TextFormat
 from django_hilo._allocation.target import Target, resolve
 from django_hilo.conf import settings
 from django_hilo.identifiers import check_separator, id_end, id_start
@@ -11,15 +10,19 @@ from django_hilo.sources.own import OwnCounter
 
 
 class IdFormat(NamedTuple):
-    """The counter of the ids, and the text around their numbers."""
+    """The counter of the ids, and the text around their numbers.
+
+    Zeros fill a number up to ``width`` digits.
+    """
 
     target: Target
-    text: TextFormat
+    start: str
+    end: str
+    width: int
 
     def example(self, number: int) -> str:
         """Return the id of a number."""
-        start, end, width = self.text.start, self.text.end, self.text.width
-        return f"{start}{number:0{max(width, 1)}}{end}"
+        return f"{self.start}{number:0{max(self.width, 1)}}{self.end}"
 
 
 def id_format_of(field: Any, using: str, *, reads_prefix: bool = True) -> IdFormat:
@@ -36,4 +39,4 @@ def id_format_of(field: Any, using: str, *, reads_prefix: bool = True) -> IdForm
     separator = check_separator(settings.SEPARATOR)
     start = id_start(target.collection, separator, prefix or "")
     end = id_end(target.node_tag if settings.SHOW_NODE_TAG and own else "")
-    return IdFormat(target, TextFormat(start, end, target.width))
+    return IdFormat(target, start, end, target.width)

@@ -124,7 +124,7 @@ def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
     return (
         f"INSERT INTO {sql.name(_table(move))} (old_id, old_text, new_id) "
         f"SELECT {text}, {_with_dashes(move, text)}, "
-        f"{sql.compose(sql.text(number), move.id_format.text)} FROM {_missing(move)}"
+        f"{sql.compose(sql.text(number), move.id_format)} FROM {_missing(move)}"
     )
 
 

@@ -168,7 +168,7 @@ class MoveToHiLo(FieldOperation):
         if isinstance(old, models.UUIDField):
             values = Mapped(sql, mapping.table_of(new, connection))
         elif isinstance(old, models.IntegerField):
-            values = Integers(sql, id_format.text)
+            values = Integers(sql, id_format)
         else:
             raise HiLoError(
                 f"{old} is a {type(old).__name__}: MoveToHiLo moves integers and UUIDs."

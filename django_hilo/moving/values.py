@@ -10,15 +10,15 @@ A ``generic`` column contains ``str(key)``.
 
 from typing import NamedTuple
 
-from django_hilo._allocation.block import TextFormat
 from django_hilo.moving.expressions import Sql
+from django_hilo.moving.id_format import IdFormat
 
 
 class Integers(NamedTuple):
     """33 becomes ``orders/33-A``: the number stays."""
 
     sql: Sql
-    format: TextFormat
+    format: IdFormat
 
     def forwards(self, text: str, generic: bool) -> str:
         return self.sql.compose(text, self.format)

@@ -62,7 +62,7 @@ def in_time(act):
 @pytest.mark.parametrize("ask", ASK)
 @pytest.mark.parametrize(
     ("owner", "name", "act"),
-    [(TextStyle, "of", next_id), (CachedRange, "take", next_number)],
+    [(TextStyle, "block", next_id), (CachedRange, "take", next_number)],
 )
 def test_while_it_holds_the_lock_of_memory(owner, name, act, ask, monkeypatch):
     next_number(Order)
