@@ -55,7 +55,8 @@ def check_other_writers(
     """Warn where AUTO_INCREMENT would give the numbers of a range to other writers."""
     found: list[checks.CheckMessage] = []
     for alias in _checked(databases):
-        if dialect_of(connections[alias]).shares_keys_with_default:
+        dialect = dialect_of(connections[alias])
+        if dialect.draws_keys_from_sequence or dialect.raises_key_default:
             continue
         labels = [
             field.model._meta.label

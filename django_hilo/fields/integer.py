@@ -90,7 +90,8 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         return super().get_pk_value_on_save(instance)
 
     def _shares_numbers_with_default(self, using: str) -> bool:
-        shares = dialect_of(connections[using]).shares_keys_with_default
+        dialect = dialect_of(connections[using])
+        shares = dialect.draws_keys_from_sequence or dialect.raises_key_default
         return shares and given_source(self) is None
 
     @contextmanager

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
     Got_co = TypeVar("Got_co", covariant=True, default=Any)
 
-    class _CharField(models.CharField[Set_contra, Got_co]): ...
-
+    _CharField = models.CharField
 else:
     Set_contra = Got_co = None
 

@@ -38,8 +38,6 @@ class Dialect:
     draws_keys_from_sequence = False
     # Integer keys come from our counter, which raises the column's own numbering along.
     raises_key_default = False
-    # By one of them, rows that leave their integer key to the database never collide.
-    shares_keys_with_default = False
 
     def classify(self, error: Exception) -> ErrorKind:
         """Return the kind of an error of Django's, whose cause is the driver's."""

@@ -41,7 +41,6 @@ class PostgreSQL(Dialect):
 
     name = "PostgreSQL"
     draws_keys_from_sequence = True
-    shares_keys_with_default = True
 
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error

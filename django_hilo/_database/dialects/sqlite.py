@@ -17,7 +17,6 @@ class SQLite(Dialect):
     name = "SQLite"
     has_one_writer = True
     raises_key_default = True
-    shares_keys_with_default = True
 
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error
