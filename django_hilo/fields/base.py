@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 
 from django.apps import apps
-from django.db import IntegrityError, connections, models, router
+from django.db import IntegrityError, models, router
 
 from django_hilo import generator
 from django_hilo._allocation import explicit_ids
@@ -81,25 +81,8 @@ class AssignsIds(ReadsNotes, WritesOptions):
             using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
             self.check_explicit([model_instance], using)
-            wrappers = connections[using].execute_wrappers
-            is_assigned = self.assigned_for(model_instance) == using
-            if is_assigned and self._execute_insert not in wrappers:
-                # Not last, where the end of a caller's execute_wrapper() removes one.
-                wrappers.insert(0, self._execute_insert)
             self.record_inserted([model_instance], using)
         return getattr(model_instance, self.attname)
-
-    def _execute_insert(
-        self, execute: Any, sql: Any, params: Any, many: Any, context: Any
-    ) -> Any:
-        # Django asks for the values of all rows, and then executes their INSERT.
-        connection = context["connection"]
-        connection.execute_wrappers.remove(self._execute_insert)
-        try:
-            return execute(sql, params, many, context)
-        except IntegrityError as error:
-            self.note_refused(error, connection.alias)
-            raise
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         return router.db_for_write(type(instance), instance=instance)
