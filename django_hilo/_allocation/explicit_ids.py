@@ -45,10 +45,7 @@ def check_jump(target: Target, number: int, shown: str) -> None:
 
 
 def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
-    """Drop the ranges that contain numbers of explicit ids, before their insert.
-
-    Return whether ranges are bound to the caller's transaction now.
-    """
+    """Drop ranges that contain explicit numbers; return whether new ones are bound."""
     counter = pool.current().counter(target.key)
     bound = target.source.in_callers_transaction(target.using)
     if not bound:

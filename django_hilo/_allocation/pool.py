@@ -148,10 +148,7 @@ class Counter:
         count: int = 0,
         prefetch_at: float | None = None,
     ) -> list[Slice] | None:
-        """Add ranges, and take ``count`` numbers before others do.
-
-        The next range is due when the share ``prefetch_at`` of these is used.
-        """
+        """Add ranges, and take ``count`` numbers before others do."""
         with self.locked():
             since = self._explicit_since_refill
             for cached in ranges:
@@ -160,7 +157,7 @@ class Counter:
                 if cached.left and not (since and cached.has_any(since)):
                     self._ranges.append(cached)
             self.capacity.note(capacity)
-            if prefetch_at is not None:
+            if prefetch_at is not None:  # the share to use before the next is due
                 size = sum(each.left for each in ranges)
                 self._due_at = int(size * (1 - prefetch_at))
             return self._take(count)

@@ -142,8 +142,9 @@ def run(
     if bound and not dialect.has_one_writer and dialect.is_busy(connection):
         raise HiLoError(
             f"The connection {alias!r} is in the middle of a statement, such as COPY "
-            f"or executemany(), and would have to reserve a range too, as always in a "
-            f"TestCase. Take the ids before the statement, with next_ids()."
+            f"or executemany(), and would have to change a counter too, as for gapless "
+            f"numbers and in a TestCase. Take the ids before the statement, with "
+            f"next_ids() or next_gapless_numbers()."
         )
     if bound or not (
         dialect.always_own_connection
@@ -225,7 +226,7 @@ def retry(
                 raise
             if bound:
                 raise ConcurrencyError(
-                    f"No range could be reserved inside the transaction on {using!r}: "
+                    f"{what} could not be changed inside the transaction on {using!r}: "
                     f"{error}. It is not tried again, since only you can repeat your "
                     f'transaction; on SQLite, OPTIONS["transaction_mode"] = '
                     f'"IMMEDIATE" avoids most of these.'

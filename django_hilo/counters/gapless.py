@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from django_hilo._database.dialects import ErrorKind, classify, dialect_of
-from django_hilo.conf import settings
-from django_hilo.exceptions import CounterExhausted, ReservationTimeout, TableMissing
+from django_hilo._database.connection import retry
+from django_hilo._database.dialects import dialect_of
+from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
 
 
@@ -26,8 +26,9 @@ def next_gapless_numbers(
     Numbers start at 1. The counter stays locked until the caller's transaction ends,
     and a rollback gives the numbers back: there are no gaps, and writers wait for one
     another. Raises ValueError (n), `InvalidDocumentId`, `CounterExhausted`, `HiLoError`
-    for a missing table, and `ReservationTimeout` if another transaction locks the
-    counter for longer than ``HILO["LOCK_TIMEOUT"]``.
+    for a missing table or in the middle of a statement, `ReservationTimeout` if another
+    transaction locks the counter for longer than ``HILO["LOCK_TIMEOUT"]``, and
+    `ConcurrencyError` after a deadlock or a lost connection.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
         raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
@@ -96,29 +97,17 @@ def _change(collection: str, using: str, change: Callable[[int], int]) -> int:
     """
     from django_hilo.models import GaplessCounter
 
-    connection, row = connections[using], GaplessCounter(collection=collection, last=0)
-    try:
-        with transaction.atomic(using=using):
+    def operate(db: str) -> int:
+        connection, row = connections[db], GaplessCounter(collection=collection, last=0)
+        with transaction.atomic(using=db):
             dialect = dialect_of(connection)  # an open one: MySQL or MariaDB
-            rows = GaplessCounter.objects.using(using).filter(pk=collection)
+            rows = GaplessCounter.objects.using(db).filter(pk=collection)
             with dialect.bounded_wait(connection):
                 dialect.insert_or_lock(connection, row)
                 before = rows.select_for_update().get().last
             last = change(before)
             if last != before:
                 rows.update(last=last)
-    except Error as error:
-        kind = classify(error, connection)
-        if kind is ErrorKind.LOCKED:
-            raise ReservationTimeout(
-                f"Another transaction keeps the gapless numbers of {collection!r} on "
-                f"{using!r} for longer than {settings.LOCK_TIMEOUT:g} s "
-                f"(HILO['LOCK_TIMEOUT']). Keep such transactions short."
-            ) from error
-        if kind is ErrorKind.NO_TABLE:
-            raise TableMissing(
-                f"The table of gapless numbers is missing on {using!r}. Run: "
-                f"python manage.py migrate django_hilo --database={using}"
-            ) from error
-        raise
-    return last
+        return last
+
+    return retry(operate, using, f"The gapless counter {collection!r}", bound=True)

@@ -107,10 +107,7 @@ class AssignsIds(ReadsNotes, WritesOptions):
         return list(found.values())
 
     def inserting(self, instances: Instances, using: str) -> Block:
-        """Give ids to instances without one, and return a block to insert them in.
-
-        Gapless ids are given when the block begins.
-        """
+        """Give ids, gapless ones in the returned block, to insert the instances in."""
         self.assign_missing(instances, using)
         return NOTHING
 

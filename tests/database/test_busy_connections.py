@@ -6,6 +6,7 @@ from itertools import repeat
 import pytest
 from django.db import connection, transaction
 
+from django_hilo.counters import next_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_id, next_number
 from tests.apps.numbers.models import Item
@@ -90,6 +91,19 @@ class TestAStatementThatIsUnderWay:
             ids = [next_id(model) for _ in range(40)]
             copy(cursor, model._meta.db_table, iter(ids))
         assert model.objects.count() == 40
+
+
+@transactional
+@postgres_only
+def test_a_gapless_number_is_refused():
+    # It has to come from the caller's transaction.
+    with connection.cursor() as cursor:
+        if not hasattr(cursor.cursor, "stream"):
+            pytest.skip("psycopg 3's")
+        ids = (f"orders/{next_gapless_number('orders')}" for _ in range(2))
+        with pytest.raises(HiLoError, match="next_gapless_numbers"):
+            executemany(cursor, Order._meta.db_table, ids)
+    assert next_gapless_number("orders") == 1
 
 
 @transactional
