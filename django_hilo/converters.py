@@ -34,7 +34,7 @@ class HiLoConverter:
                 parse(text)
         if not {".", ".."}.isdisjoint(value.split("/")):
             raise InvalidDocumentId(
-                f"{shown(value)}: browsers resolve the parts . and .."
+                f"{shown(value)} contains '.' or '..', which browsers resolve."
             )
         return value
 
@@ -43,9 +43,9 @@ class HiLoConverter:
         text = self.to_python(str(value))
         if not re.fullmatch(self.regex, text):
             raise InvalidDocumentId(
-                f"{shown(text)} does not fit into a URL, where what follows could be a "
-                f"part of it: leave numbers between slashes out of server prefixes, "
-                f"and slashes out of anchors that are no ids."
+                f"{shown(text)} is ambiguous in a URL: change a server prefix that has "
+                f"numbers between slashes, or an anchor that has slashes but is not an "
+                f"id."
             )
         text.encode()  # raises UnicodeEncodeError for half of a surrogate pair
         return text

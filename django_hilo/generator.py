@@ -169,7 +169,7 @@ def return_ranges(using: str | None = None) -> int:
                     returned += 1
         except (Error, HiLoError) as error:
             failed.add(alias)
-            logger.warning("Unused numbers on %r stay a gap: %s", alias, error)
+            logger.warning("Unused numbers on %r become a gap: %s", alias, error)
     return returned
 
 
@@ -180,7 +180,7 @@ async def areturn_ranges(using: str | None = None) -> int:
 
 def _resolved(target: AnyTarget, n: int, using: str | None) -> Target:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, not {n!r}.")
+        raise ValueError(f"n must be an integer of at least 1, not {n!r}.")
     return resolve(target, using)
 
 
@@ -203,5 +203,5 @@ def _numbers(slices: Iterable[Slice]) -> list[int]:
 
 def _ended(id: Any, end: str) -> str:
     if end and not isinstance(id, str):
-        raise ValueError(f"The id {id} is a number, which takes no anchor.")
+        raise ValueError(f"{id} is an integer id, which cannot have an anchor.")
     return id + end if end else id  # type: ignore[no-any-return] # int, as next_id says

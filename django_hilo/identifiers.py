@@ -93,26 +93,26 @@ def parse(text: str) -> DocumentId:
     """
     if not isinstance(text, str):
         raise InvalidDocumentId(
-            f"{shown(text)} is no id: a str is needed, not {type(text).__name__}."
+            f"{shown(text)} is not an id: expected a str, got {type(text).__name__}."
         )
     document, dollar, anchor = text.partition("$")
     start = _COLLECTION.match(document)
     if start is None:
         raise InvalidDocumentId(
-            f"{shown(text)} is no id: it does not start with the letter of a "
-            f"collection."
+            f"{shown(text)} is not an id: it must start with a collection, such as "
+            f"orders/33-A."
         )
     collection, separator = start[0], document[start.end() : start.end() + 1]
     body = _BODY.fullmatch(document, start.end() + 1)
     if not separator or body is None:
         raise InvalidDocumentId(
-            f"{shown(text)} is no id: after the collection {shown(collection)} a "
-            f"separator and a number are needed, as in orders/33-A."
+            f"{shown(text)} is not an id: the collection {shown(collection)} must be "
+            f"followed by a separator and a number, as in orders/33-A."
         )
     digits = body["number"]
     if len(digits) > MAX_WIDTH:
         raise InvalidDocumentId(
-            f"{shown(text)} is no id: its number is over {MAX_WIDTH} digits."
+            f"{shown(text)} is not an id: its number has more than {MAX_WIDTH} digits."
         )
     result = DocumentId(
         collection,
@@ -193,12 +193,12 @@ def check_collection(collection: str) -> str:
     if not _COLLECTION.fullmatch(collection):
         raise InvalidDocumentId(
             f"The collection {shown(collection)} must start with a letter A-Z or a-z "
-            f"and go on with letters, digits, '_' or '-'."
+            f"and contain only letters, digits, '_' and '-'."
         )
     if len(collection) > MAX_COLLECTION_LENGTH:
         raise InvalidDocumentId(
-            f"The collection {shown(collection)} has {len(collection)} characters; "
-            f"{MAX_COLLECTION_LENGTH} are allowed."
+            f"The collection {shown(collection)} has {len(collection)} characters; at "
+            f"most {MAX_COLLECTION_LENGTH} are allowed."
         )
     return collection
 
@@ -207,8 +207,8 @@ def check_separator(separator: str) -> str:
     """Return a separator that is inside the grammar, else raise `InvalidDocumentId`."""
     if separator not in SEPARATORS:
         raise InvalidDocumentId(
-            f"The separator {shown(separator)} must be one ASCII punctuation "
-            f"character, and none of '_', '-', '|', '$'; '/' is the usual one."
+            f"The separator {shown(separator)} must be one ASCII punctuation character "
+            f"other than '_', '-', '|' and '$'; the default is '/'."
         )
     return separator
 
@@ -217,13 +217,13 @@ def check_server_prefix(server_prefix: str) -> str:
     """Return a server prefix inside the grammar, else raise `InvalidDocumentId`."""
     if server_prefix and not _SERVER_PREFIX.fullmatch(server_prefix):
         raise InvalidDocumentId(
-            f"The server prefix {shown(server_prefix)} must end in a character that is "
-            f"no digit, as in 'NorthServer/', and hold no space, '$' or '|'."
+            f"The server prefix {shown(server_prefix)} must not end in a digit "
+            f"(example: 'NorthServer/') or contain a space, '$' or '|'."
         )
     if len(server_prefix) > MAX_SERVER_PREFIX_LENGTH:
         raise InvalidDocumentId(
             f"The server prefix {shown(server_prefix)} has {len(server_prefix)} "
-            f"characters; {MAX_SERVER_PREFIX_LENGTH} are allowed."
+            f"characters; at most {MAX_SERVER_PREFIX_LENGTH} are allowed."
         )
     return server_prefix
 
@@ -244,8 +244,8 @@ def check_digits(number: int, width: int = 0) -> str:
     digits = str(check_number(number))
     if width and not len(digits) < width <= MAX_WIDTH:
         raise InvalidDocumentId(
-            f"The width {width!r} must be 0, or the digits of a number with leading "
-            f"zeros: more than the {len(digits)} of {number}, up to {MAX_WIDTH}."
+            f"The width {width!r} must be 0, or larger than the {len(digits)} digits "
+            f"of {number} and at most {MAX_WIDTH}."
         )
     return digits.zfill(width)
 
@@ -263,7 +263,7 @@ def check_anchor(anchor: str) -> str:
     """Return an anchor that is a text of at least 1 character, else raise."""
     if not isinstance(anchor, str) or not anchor or "\x00" in anchor:
         raise InvalidDocumentId(
-            f"The anchor {shown(anchor)} must be a text of at least one character, "
+            f"The anchor {shown(anchor)} must be a string of at least one character, "
             f"without NUL."
         )
     return anchor

@@ -180,6 +180,6 @@ def _anchor_text(anchor: str | models.Model) -> str:
         return check_anchor(anchor)
     if anchor.pk is None:
         raise HiLoError(
-            f"{anchor!r} is not an anchor: it has no id yet (assign_ids())."
+            f"{anchor!r} is not an anchor: it has no id yet (see assign_ids())."
         )
     return str(anchor.pk)

@@ -34,8 +34,8 @@ def _validated(
 def validate_collection(value: str) -> None:
     """Raise ValidationError for a collection outside the grammar."""
     rule = _(
-        "The collection %(value)s must start with a letter A-Z or a-z and go on with "
-        "letters, digits, '_' or '-', up to %(most)s characters in all."
+        "The collection %(value)s must start with a letter A-Z or a-z, contain only "
+        "letters, digits, '_' and '-', and have at most %(most)s characters."
     )
     _validated(check_collection, value, rule, MAX_COLLECTION_LENGTH)
 
@@ -49,8 +49,8 @@ def validate_node_tag(value: str) -> None:
 def validate_server_prefix(value: str) -> None:
     """Raise ValidationError for a server prefix outside the grammar."""
     rule = _(
-        "The server prefix %(value)s must end in a character that is no digit, as in "
-        "'NorthServer/', hold no space, '$' or '|', and have up to %(most)s characters."
+        "The server prefix %(value)s must not end in a digit (example: 'NorthServer/') "
+        "or contain a space, '$' or '|', and may have at most %(most)s characters."
     )
     _validated(check_server_prefix, value, rule, MAX_SERVER_PREFIX_LENGTH)
 
@@ -65,7 +65,7 @@ class HiLoDocument(models.Model):
         _("collection"),
         max_length=MAX_COLLECTION_LENGTH,
         validators=[validate_collection],
-        help_text=_("In lower case: collections are compared without case."),
+        help_text=_("In lower case: collections are not case-sensitive."),
     )
     node_tag = models.CharField(
         _("node tag"),
@@ -80,7 +80,7 @@ class HiLoDocument(models.Model):
     floor = models.BigIntegerField(
         pgettext_lazy("a number", "floor"),
         default=0,
-        help_text=_("Max must not be under it: an id with this number exists."),
+        help_text=_("Max never falls below this number, because an id with it exists."),
     )
     low = models.BigIntegerField(_("low of the newest range"), default=0)
     size = models.BigIntegerField(_("size of the newest range"), default=0)
@@ -135,8 +135,8 @@ class ServerPrefix(models.Model):
         default="",
         validators=[validate_server_prefix],
         help_text=_(
-            "Empty, or ends in a character that is no digit: NorthServer/ gives "
-            "orders/NorthServer/1. Holds from the next range on."
+            "Empty, or a text that does not end in a digit: NorthServer/ makes ids "
+            "such as orders/NorthServer/1. Applies from the next range on."
         ),
     )
 
@@ -157,7 +157,7 @@ class GaplessCounter(models.Model):
         primary_key=True,
         max_length=MAX_COLLECTION_LENGTH,
         validators=[validate_collection],
-        help_text=_("In lower case: collections are compared without case."),
+        help_text=_("In lower case: collections are not case-sensitive."),
     )
     last = models.BigIntegerField(
         _("last number"), default=0, help_text=_("The next number is one higher.")

@@ -82,9 +82,9 @@ def send(signal: Signal, sender: type, **facts: Any) -> None:
     doomed = ", ".join(repr(c.alias) for c in sound if _is_doomed(c))
     if doomed:
         raise HiLoError(
-            f"A receiver of a signal of django_hilo failed with a database error, so "
-            f"the transaction on {doomed} can only roll back. Use "
-            f"transaction.atomic() or transaction.on_commit() in the receiver."
+            f"A signal receiver failed with a database error, so the transaction on "
+            f"{doomed} must be rolled back. In the receiver, use transaction.atomic() "
+            f"or transaction.on_commit()."
         )
 
 

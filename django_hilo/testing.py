@@ -50,8 +50,8 @@ class HiLoTestMixin(_Base):
         order = cls.__mro__
         if TestCase in order and order.index(TestCase) < order.index(HiLoTestMixin):
             raise TypeError(
-                f"{cls.__name__} names HiLoTestMixin after its TestCase, where it does "
-                f"nothing. Write: class {cls.__name__}(HiLoTestMixin, ...)."
+                f"{cls.__name__} lists HiLoTestMixin after its TestCase, where it has "
+                f"no effect. Write: class {cls.__name__}(HiLoTestMixin, ...)."
             )
 
     @classmethod

@@ -95,8 +95,8 @@ def test_examples(text, parts):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "does not start with the letter"),
-        ("1/2", "does not start with the letter"),
+        ("", "must start with a collection"),
+        ("1/2", "must start with a collection"),
         ("orders", "a separator and a number"),
         ("orders/", "a separator and a number"),
         ("orders|1", "must be one ASCII punctuation"),
@@ -106,17 +106,17 @@ def test_examples(text, parts):
         ("orders/1-A ", "a separator and a number"),
         ("orders/0", "must be from 1 to"),
         ("orders/000", "must be from 1 to"),
-        ("orders/" + "0" * 19 + "1", "is over"),
+        ("orders/" + "0" * 19 + "1", "has more than"),
         (f"orders/{MAX_NUMBER + 1}", "must be from 1 to"),
-        ("orders/" + "9" * 5000, "is over"),
+        ("orders/" + "9" * 5000, "has more than"),
         ("orders/1$", "anchor '' must be"),
         ("orders/1$\x00", "without NUL"),
         ("orders/a b/1", "server prefix"),
         ("orders/" + "x" * 33 + "1", "32 are allowed"),
         ("o" * 101 + "/1", "100 are allowed"),
-        ("Ünits/1", "does not start with the letter"),
-        (None, "a str is needed"),
-        (33, "a str is needed"),
+        ("Ünits/1", "must start with a collection"),
+        (None, "expected a str"),
+        (33, "expected a str"),
     ],
 )
 def test_what_is_no_id_is_refused_with_the_reason(text, reason):
@@ -129,7 +129,7 @@ def test_what_is_no_id_is_refused_with_the_reason(text, reason):
     [
         (("1x", "", 1), "collection '1x' must start"),
         (("x\n", "", 1), "must start with a letter"),
-        (("orders", "3", 1), "server prefix '3' must end"),
+        (("orders", "3", 1), "server prefix '3' must not end"),
         (("orders", "a$b", 1), "server prefix"),
         (("orders", "", 0), "number 0 must be from 1"),
         (("orders", "", True), "must be an int"),
@@ -142,8 +142,8 @@ def test_what_is_no_id_is_refused_with_the_reason(text, reason):
         (("orders", "", 1, "A", None, "//"), "separator '//'"),
         (("orders", "", 1, "A", None, ""), "separator ''"),
         (("orders", "", 42, "A", None, "/", 1), "width 1 must be 0"),
-        (("orders", "", 42, "A", None, "/", 2), "more than the 2 of 42"),
-        (("orders", "", 42, "A", None, "/", 20), "up to 19"),
+        (("orders", "", 42, "A", None, "/", 2), "larger than the 2 digits of 42"),
+        (("orders", "", 42, "A", None, "/", 20), "at most 19"),
     ],
 )
 def test_parts_outside_the_grammar_compose_to_nothing(parts, reason):

@@ -179,7 +179,7 @@ def _wait(target: Target, refill: Refill) -> None:
     if not wait([refill], longest).done:
         raise ReservationTimeout(
             f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s; look at what its database waits for. "
+            f"{target.using!r} for {longest:g} s. Check what its database waits for. "
             f"{POOL_SIZE}"
         )
     error = refill.exception()
@@ -213,7 +213,7 @@ def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
             _refill_as(mine, target, counter, 0)
     except Exception as error:  # noqa: BLE001 - nobody asked yet
         logger.warning(
-            "The next range of %r on %r could not be fetched ahead: %s",
+            "The next range of %r on %r could not be fetched in advance: %s",
             *(target.name, target.using, error),
         )
     finally:

@@ -29,8 +29,8 @@ def check_jump(target: Target, number: int, shown: str) -> None:
     source = target.source
     if number > source.max_number:
         raise HiLoError(
-            f"The id '{shown}' is over {source.max_number} (max_number), where the ids "
-            f"of {source.name} end for all that share it."
+            f"The id '{shown}' is above {source.max_number}, the max_number of "
+            f"{source.name}, which all systems that share it must keep to."
         )
     counter = pool.current().counter(target.key)
     if number <= counter.seen + jump:
@@ -38,8 +38,8 @@ def check_jump(target: Target, number: int, shown: str) -> None:
     known = max(source.read_max(target.using), source.row_floor(target.using))
     if number > max(known, counter.seen) + jump:
         raise HiLoError(
-            f"The id '{shown}' is {number - known} over Max of {target.name!r} "
-            f"({known}), and all ids after it would be higher still. If that is meant, "
+            f"The id '{shown}' is {number - known} above Max of {target.name!r} "
+            f"({known}), and all later ids would be higher still. If this is intended, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
         )
 

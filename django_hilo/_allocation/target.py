@@ -129,7 +129,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Target:
             target = apps.get_model(target)
         except ValueError as error:
             raise LookupError(
-                f"{target!r} is no label such as 'shop.Order'."
+                f"{target!r} is not a model label such as 'shop.Order'."
             ) from error
     field = field_of(target)
     if using is None:
@@ -204,7 +204,7 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
         return target
     if not hasattr(target, "_meta"):
         raise LookupError(
-            f"{target!r} is no target: name a collection, a label such as "
+            f"{target!r} is not a target: pass a collection, a label such as "
             f"'shop.Order', a model, an instance or a field."
         )
     meta = target._meta
@@ -214,8 +214,8 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
         chosen = [field for field in chosen if field in keys] or chosen
     if len(chosen) != 1:
         raise LookupError(
-            f"{meta.label} has {len(chosen) or 'no'} fields with HiLo numbers; "
-            f"name a collection, or a model with one."
+            f"{meta.label} has {len(chosen) or 'no'} fields with HiLo ids, not one: "
+            f"pass a collection or a field."
         )
     return chosen[0]
 

@@ -141,10 +141,9 @@ def run(
     alias, dialect = connection.alias, dialect_of(connection)
     if bound and not dialect.has_one_writer and dialect.is_busy(connection):
         raise HiLoError(
-            f"The connection {alias!r} is in the middle of a statement, such as COPY "
-            f"or executemany(), and would have to change a counter too, as for gapless "
-            f"numbers and in a TestCase. Take the ids before the statement, with "
-            f"next_ids() or next_gapless_numbers()."
+            f"The connection {alias!r} is executing a statement, such as COPY or "
+            f"executemany(), and cannot change a counter at the same time. Take the ids "
+            f"before the statement, with next_ids() or next_gapless_numbers()."
         )
     if bound or not (
         dialect.always_own_connection
@@ -209,17 +208,17 @@ def retry(
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:
                 raise ReservationTimeout(
-                    f"{what} on {using!r} stayed locked for too long: {error}. "
-                    f"HILO['LOCK_TIMEOUT'] is {settings.LOCK_TIMEOUT:g} s. Find the "
-                    f"transaction that holds the row: it may be the one that asks for "
-                    f"this id."
+                    f"{what} on {using!r} stayed locked for longer than "
+                    f"{settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']): {error}. "
+                    f"Find the transaction that locks the row; it may be the one that "
+                    f"asks for this id."
                 ) from error
             is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
             if kind is ErrorKind.NO_TABLE or is_old:
                 raise TableMissing(
                     if_missing
-                    or f"The tables of django_hilo on {using!r} are missing, or of an "
-                    f"older version. Run: python manage.py migrate django_hilo "
+                    or f"The tables of django_hilo on {using!r} are missing or "
+                    f"outdated. Run: python manage.py migrate django_hilo "
                     f"--database={using}"
                 ) from error
             if kind in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}:
@@ -227,18 +226,17 @@ def retry(
             if bound:
                 raise ConcurrencyError(
                     f"{what} could not be changed inside the transaction on {using!r}: "
-                    f"{error}. It is not tried again, since only you can repeat your "
-                    f'transaction; on SQLite, OPTIONS["transaction_mode"] = '
-                    f'"IMMEDIATE" avoids most of these.'
+                    f"{error}. Repeat the transaction; on SQLite, "
+                    f'OPTIONS["transaction_mode"] = "IMMEDIATE" usually prevents this.'
                 ) from error
             longest = settings.RETRY_FOR if retry_for is None else retry_for
             if time.monotonic() > began + longest:
                 raise ConcurrencyError(
-                    f"The counter on {using!r} could not be changed for {longest:g} "
+                    f"The counter on {using!r} could not be changed within {longest:g} "
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
-                    f"again when the database answers. {POOL_SIZE}"
+                    f"again when the database responds. {POOL_SIZE}"
                 ) from error
-            logger.log(level, "The counter on %r is tried again: %s", using, error)
+            logger.log(level, "Retrying the counter on %r after: %s", using, error)
             level = logging.DEBUG
         reconnects = kind is ErrorKind.RECONNECT
         pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE

@@ -23,8 +23,8 @@ Result = TypeVar("Result")
 
 # In messages, because each of them may come of a pool that is too small.
 POOL_SIZE = (
-    "A pooler such as PgBouncer needs a session for each thread, and one more for each "
-    "process."
+    "Behind a pooler such as PgBouncer, each thread needs a session, and each process "
+    "needs one more."
 )
 
 
@@ -55,8 +55,8 @@ class OwnConnection:
             if not self.lock.acquire(timeout=timeout):
                 raise ReservationTimeout(
                     f"The connection that reserves ranges on {self._callers!r} was "
-                    f"busy for {timeout:g} s. Look for a transaction that holds the "
-                    f"row of a HiLoDocument, or raise HILO['LOCK_TIMEOUT']. {POOL_SIZE}"
+                    f"busy for {timeout:g} s. Find the transaction that locks a row of "
+                    f"HiLoDocument, or raise HILO['LOCK_TIMEOUT']. {POOL_SIZE}"
                 )
             return act()
         finally:

@@ -115,8 +115,8 @@ def _raise(
         if number < before:
             raise CounterNotLowered(
                 _(
-                    "Max of %(counter)r is %(max)s by now, and %(number)s would lower "
-                    "it: the numbers from %(next)s on may be in use."
+                    "Max of %(counter)r is now %(max)s and cannot be lowered to "
+                    "%(number)s: the numbers from %(next)s on may be in use."
                 )
                 % {
                     "counter": row.id,
@@ -190,16 +190,16 @@ def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
         if table.error:
             raise CounterNotLowered(
                 _(
-                    "Whether %(model)s on %(using)r has numbers over %(most)s is not "
-                    "known: %(error)s. Fix that first."
+                    "%(model)s on %(using)r could not be searched for numbers above "
+                    "%(most)s: %(error)s. Fix that first."
                 )
                 % known
             )
         if table.number > number:
             raise CounterNotLowered(
                 _(
-                    "%(model)s on %(using)r has the id %(id)r: Max of %(counter)r must "
-                    "not fall under %(number)s while that row exists."
+                    "%(model)s on %(using)r has a row with the id %(id)r: Max of "
+                    "%(counter)r cannot be lower than %(number)s while it exists."
                 )
                 % known
             )
@@ -264,8 +264,8 @@ def _check_state(row: HiLoDocument, state: str) -> None:
     if not constant_time_compare(state, state_of(row)):
         raise CounterNotLowered(
             _(
-                "The counter %(counter)r was changed while you were confirming: Max is "
-                "%(max)s now. Some process still draws from it; stop it first."
+                "The counter %(counter)r was changed in the meantime: Max is now "
+                "%(max)s. Stop every process that uses it, then try again."
             )
             % {"counter": row.id, "max": row.max}
         )

@@ -87,8 +87,8 @@ def plan(
     foreign = Place(given, using) if given is not None else None
     if back and foreign is None:
         raise HiLoError(
-            f"{collection!r} has no source to move its counter to: set it on the field "
-            f"or in HILO['SOURCES'], or name it by --source."
+            f"{collection!r} has no source to move its counter to: set one on the "
+            f"field or in HILO['SOURCES'], or pass --source."
         )
     found = []
     # Ids without a tag came from the source, those with one from our own counter.
@@ -105,8 +105,8 @@ def plan(
         found.append(Finding(other.name, other.source.read_max(other.using)))
     if not found:
         raise HiLoError(
-            f"{collection!r} has neither a source nor a model, so there is nothing to "
-            f"start over: name --source or --table."
+            f"{collection!r} has neither a source nor a model to read numbers from: "
+            f"pass --source or --table."
         )
     return Move(to, to.source.read_max(to.using), found)
 

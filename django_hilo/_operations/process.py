@@ -80,7 +80,8 @@ def end_process(*args: Any, **kwargs: Any) -> None:
     thread.join(_LONGEST_END)
     if thread.is_alive():
         logger.warning(
-            "Unused numbers stay a gap: not all went back within %g s.", _LONGEST_END
+            "Not all unused numbers were returned within %g s; they become a gap.",
+            _LONGEST_END,
         )
 
 

@@ -53,9 +53,9 @@ def known_target(collection: str, using: str | None = None) -> Target:
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
                 _(
-                    "No model has ids of %(collection)r, and there is no counter "
-                    "%(counter)r on %(database)r. Mind the spelling, or add the "
-                    "counter in the admin."
+                    "No model has ids of %(collection)r, and %(database)r has no "
+                    "counter %(counter)r. Check the spelling, or add the counter in "
+                    "the admin."
                 )
                 % {"collection": collection, "counter": key, "database": target.using}
             )
@@ -72,8 +72,8 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
     if source is not None:
         raise RangeNotLent(
             _(
-                "The ids of %(collection)r come from %(source)s and have no node tag: "
-                "gapless ones would be the same texts. Ask for another collection."
+                "Gapless ids of %(collection)r could equal the ids from %(source)s, "
+                "which have no node tag. Use another collection."
             )
             % {"collection": collection, "source": source.name}
         )
@@ -112,8 +112,8 @@ def lend(
         raise RangeNotLent(
             _(
                 "The numbers of %(collection)r on %(database)r come from %(source)s, "
-                "whose ranges cannot be lent or returned. Ask for single ids instead "
-                "(next-id)."
+                "whose ranges cannot be given to other programs. Request single ids "
+                "instead (next-id)."
             )
             % {
                 "collection": resolved.collection,

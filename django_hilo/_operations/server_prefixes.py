@@ -57,9 +57,9 @@ def check_prefix_is_free(node_tag: str, prefix: str) -> None:
         if taken is not None:
             refusal = ValidationError(
                 _(
-                    "The node %(node_tag)r has the prefix %(prefix)r on %(database)r, "
-                    "and ids do not show the tag (HILO['SHOW_NODE_TAG']): both would "
-                    "give the same ids."
+                    "The node %(node_tag)r already has the prefix %(prefix)r on "
+                    "%(database)r. Use another: ids do not show the node tag "
+                    "(HILO['SHOW_NODE_TAG'])."
                 ),
                 code="taken",
                 params={"node_tag": taken.node_tag, "prefix": prefix, "database": home},

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="Empty, or ends in a character that is no digit: NorthServer/ gives orders/NorthServer/1. Holds from the next range on.",
+                        help_text="Empty, or a text that does not end in a digit: NorthServer/ makes ids such as orders/NorthServer/1. Applies from the next range on.",
                         max_length=32,
                         validators=[django_hilo.models.validate_server_prefix],
                         verbose_name="server prefix",
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                 (
                     "collection",
                     models.CharField(
-                        help_text="In lower case: collections are compared without case.",
+                        help_text="In lower case: collections are not case-sensitive.",
                         max_length=100,
                         primary_key=True,
                         serialize=False,
@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                 (
                     "collection",
                     models.CharField(
-                        help_text="In lower case: collections are compared without case.",
+                        help_text="In lower case: collections are not case-sensitive.",
                         max_length=100,
                         validators=[django_hilo.models.validate_collection],
                         verbose_name="collection",
@@ -120,7 +120,7 @@ class Migration(migrations.Migration):
                     "floor",
                     models.BigIntegerField(
                         default=0,
-                        help_text="Max must not be under it: an id with this number exists.",
+                        help_text="Max never falls below this number, because an id with it exists.",
                         verbose_name="floor",
                     ),
                 ),

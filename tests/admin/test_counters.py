@@ -498,7 +498,7 @@ def test_a_confirmation_needs_the_state_that_it_showed(admin_client, state):
     else:
         data["state"] = state
     page = admin_client.post(ORDERS + "change/", data, follow=True)
-    assert "Some process still draws from it" in text_of(page)
+    assert "was changed in the meantime" in text_of(page)
     assert read_max("orders") == 100
 
 
@@ -523,7 +523,7 @@ def test_a_raise_that_would_now_lower_is_told(admin_client, python):
     reserve("orders", 32)
     assert python(RESERVE, "100") == "132"
     page = change(admin_client, 50, 32)
-    assert "is 132 by now, and 50 would lower it" in text_of(page)
+    assert "is now 132 and cannot be lowered to 50" in text_of(page)
     assert page.context["adminform"].form["max"].value() == 132
     assert read_max("orders") == 132
     assert not histories("orders/A")
@@ -535,7 +535,7 @@ def test_a_reservation_while_the_confirmation_is_open(admin_client, python):
     data = confirmed(change(admin_client, 20, 100), 20)
     assert python(RESERVE, "10") == "110"
     page = admin_client.post(ORDERS + "change/", data, follow=True)
-    assert "Some process still draws from it" in text_of(page)
+    assert "was changed in the meantime" in text_of(page)
     assert read_max("orders") == 110
     # Once that process is found and stopped:
     asked = change(admin_client, 20, 110)
@@ -549,7 +549,7 @@ def test_a_reservation_while_the_deletion_is_confirmed(admin_client, python):
     data = hidden_of(admin_client.get(ORDERS + "delete/")) | {"confirmed": "on"}
     python(RESERVE, "10")
     page = admin_client.post(ORDERS + "delete/", data, follow=True)
-    assert "Some process still draws from it" in text_of(page)
+    assert "was changed in the meantime" in text_of(page)
     assert read_max("orders") == 110
 
 

@@ -110,7 +110,7 @@ assert next_id(Order) == "orders/33-A"
 print(lines)
 """
     printed = python(START + code)
-    assert printed.count("could not be fetched ahead: no route") == 1
+    assert printed.count("could not be fetched in advance: no route") == 1
 
 
 @on_servers

@@ -247,7 +247,7 @@ class TestSignals:
 
         receive(range_reserved, fail)
         assert next_id(Order) == "orders/1-A"
-        with pytest.raises(HiLoError, match="A receiver"), transaction.atomic():
+        with pytest.raises(HiLoError, match="signal receiver"), transaction.atomic():
             next_id("tickets")
 
     def test_each_argument_is_explained(self):

@@ -148,7 +148,7 @@ def test_a_source_by_its_path():
         (["orders", "--table", "no_such.id"], "no_such"),
         (["orders", "--back"], "HILO['SOURCES']"),
         (["or/ders"], "or/ders"),
-        (["unknown"], "nothing to start over"),
+        (["unknown"], "neither a source nor a model"),
         (["shop.Nothing"], "shop"),
     ],
 )

@@ -88,7 +88,9 @@ class TestRaise:
         next_number(Order)
         seen = counter()
         python("from django_hilo.counters import reserve; reserve('orders', 100)")
-        with pytest.raises(CounterNotLowered, match="132 by now, and 100"):
+        with pytest.raises(
+            CounterNotLowered, match="now 132 and cannot be lowered to 100"
+        ):
             edit_counter.raise_max(seen, 100, user=None)
         assert counter().max == 132
         assert edit_counter.raise_max(seen, 200, user=None).max == 200
@@ -144,14 +146,14 @@ class TestLower:
     def test_a_table_that_cannot_be_read_refuses_it(self, monkeypatch):
         reserve("orders", 10)
         monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
-        with pytest.raises(CounterNotLowered, match="not known"):
+        with pytest.raises(CounterNotLowered, match="could not be searched"):
             lower(counter(), 0)
 
     def test_who_draws_while_it_is_confirmed_is_noticed(self, python):
         reserve("orders", 100)
         seen = counter()
         python("from django_hilo.counters import reserve; reserve('orders', 32)")
-        with pytest.raises(CounterNotLowered, match="132 now. Some process still"):
+        with pytest.raises(CounterNotLowered, match="was changed in the meantime"):
             lower(seen, 40)
         assert counter().max == 132
 

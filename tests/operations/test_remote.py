@@ -35,7 +35,7 @@ class TestKnownTarget:
             known_target("tickets")
 
     def test_asking_makes_no_counter(self):
-        with pytest.raises(LookupError, match="Mind the spelling"):
+        with pytest.raises(LookupError, match="Check the spelling"):
             known_target("ordres")
         with pytest.raises(InvalidDocumentId):
             known_target("7up")
@@ -82,7 +82,7 @@ class TestKnownGaplessTarget:
     def test_a_stored_counter_is_enough(self):
         seed_gapless_number("seeded", 7, "other")
         assert known_gapless_target("seeded", "other").collection == "seeded"
-        with pytest.raises(LookupError, match="Mind the spelling"):
+        with pytest.raises(LookupError, match="Check the spelling"):
             known_gapless_target("seeded")
 
 

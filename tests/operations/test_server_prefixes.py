@@ -34,5 +34,5 @@ class TestPrefixes:
         settings.HILO = {"SHOW_NODE_TAG": False}
         server_prefixes.set_prefix("A", "North/", using="default", user=None)
         server_prefixes.set_prefix("A", "North/", using="default", user=None)
-        with pytest.raises(ValidationError, match="same ids"):
+        with pytest.raises(ValidationError, match="Use another"):
             server_prefixes.set_prefix("B", "North/", using="other", user=None)

@@ -178,7 +178,7 @@ class TestRaisingMax:
         reserve("orders", 32)
         answer = client.patch(DOCUMENT, {"max": 31}, format="json")
         assert answer.status_code == 409
-        assert "is 32 by now" in answer.json()["detail"]
+        assert "is now 32" in answer.json()["detail"]
         assert HiLoDocument.objects.get(pk="orders/A").max == 32
         assert changes == []
 

@@ -215,7 +215,7 @@ class TestGenerator:
         assert next_numbers(HILO, 100)[-1] - 25 >= 100
 
     def test_a_number_takes_no_anchor(self):
-        with pytest.raises(ValueError, match="takes no anchor"):
+        with pytest.raises(ValueError, match="cannot have an anchor"):
             next_id(HILO, anchor="x")
 
     def test_another_preset_of_the_same_counter_has_the_same_ranges(self):
@@ -439,7 +439,7 @@ class TestGapless:
 
     def test_a_collection_with_a_source_gives_none(self, settings, row):
         named(settings, Tickets=BOUNDED)
-        with pytest.raises(RangeNotLent, match="same texts"):
+        with pytest.raises(RangeNotLent, match="could equal"):
             known_gapless_target("tickets")
 
     @isolate_apps("tests.apps.records")

@@ -15,7 +15,7 @@ def test_a_prefix_is_added(open_as, superuser, picture):
     prefix = page.locator("input[name=prefix]")
     prefix.fill("North7")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator(".errorlist")).to_contain_text("must end in a character")
+    expect(page.locator(".errorlist")).to_contain_text("must not end in a digit")
     prefix.fill("NorthServer/")
     picture(page, "prefix-add")
     page.get_by_role("button", name="Save", exact=True).click()

@@ -21,7 +21,7 @@ class _Log(logging.Handler):
     """Notes that something is tried again, and that a floor could not be written."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "is tried again" in record.msg:
+        if record.msg.startswith("Retrying"):
             note("retry", record.getMessage())
         elif "could not be raised" in record.msg:
             note("unstored", record.args[2] if record.args else "")  # type: ignore[index]

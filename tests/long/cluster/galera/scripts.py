@@ -47,7 +47,7 @@ class _Retries(logging.Handler):
         self.seen: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "is tried again" in record.msg:
+        if record.msg.startswith("Retrying"):
             assert isinstance(record.args, tuple)
             error = record.args[1]
             assert isinstance(error, BaseException)
