@@ -30,9 +30,9 @@ def check_homes(**kwargs: Any) -> list[checks.CheckMessage]:
         if home != alias and dialect_of(connections[home]).has_one_writer:
             found.append(
                 error(
-                    f"The counters of rows on {alias!r} would live on {home!r}, which "
-                    f"is SQLite: a rollback there could not undo what is stored here.",
-                    "Keep the counters with the rows, or on PostgreSQL or MariaDB.",
+                    f"The counters of rows on {alias!r} would be stored on {home!r}, "
+                    f"which is SQLite: a rollback there would not undo a change here.",
+                    "Store the counters with the rows, or on a database server.",
                     "E006",
                 )
             )
@@ -40,8 +40,8 @@ def check_homes(**kwargs: Any) -> list[checks.CheckMessage]:
             by_tag[settings.node_tag(home)][database_key(home)[1:]] = home
     found += [
         checks.Warning(
-            f"django-hilo is not tested on the database of {alias!r} "
-            f"({connections[alias].display_name}), which has HiLo ids or counters.",
+            f"django-hilo is not tested on {connections[alias].display_name}, which "
+            f"{alias!r} uses for HiLo ids or counters.",
             hint="Use SQLite, PostgreSQL, MariaDB or MySQL. Otherwise test your "
             "project with several processes at once, then silence this check.",
             id="django_hilo.W034",
@@ -55,8 +55,8 @@ def check_homes(**kwargs: Any) -> list[checks.CheckMessage]:
                 checks.Warning(
                     f"The databases {', '.join(sorted(homes.values()))} share the node "
                     f"tag {tag!r}, so two objects may get the same id.",
-                    hint="Give each its own, as in HILO = {'NODE_TAG': {'default': "
-                    "'A', 'other': 'B'}}, or name one home in HILO['DATABASE'].",
+                    hint="Give each its own tag, as in HILO = {'NODE_TAG': {'default': "
+                    "'A', 'other': 'B'}}, or set HILO['DATABASE'] to one database.",
                     id="django_hilo.W007",
                 )
             )
@@ -82,9 +82,9 @@ def check_hidden_tags(
         return []
     return [
         error(
-            f"Ids hide the node tag (HILO['SHOW_NODE_TAG']), and the server prefixes "
-            f"do not tell the nodes apart: {prefixes}.",
-            "Give each node a ServerPrefix of its own, or show the node tag.",
+            f"Ids do not show the node tag (HILO['SHOW_NODE_TAG']), and the server "
+            f"prefixes of the nodes do not differ: {prefixes}.",
+            "Give each node its own ServerPrefix, or show the node tag.",
             "E009",
         )
     ]

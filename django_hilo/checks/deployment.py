@@ -77,8 +77,8 @@ def check_servers(
             if classify(problem, connection) is not ErrorKind.NO_TABLE:
                 found.append(
                     checks.Info(
-                        f"The server of {alias!r} could not be looked at: {problem}",
-                        hint="Run the check after migrate, as a role that may ask.",
+                        f"The server of {alias!r} could not be inspected: {problem}",
+                        hint="Run the check after migrate, with enough privileges.",
                         id="django_hilo.I030",
                     )
                 )
@@ -112,10 +112,10 @@ def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
     found += [(f"gapless counter {row.pk!r}", row.last) for row in gapless[:10]]
     for name, number in found:
         yield checks.Warning(
-            f"The {name} on {connection.alias!r} is at {number}; numbers end at "
-            f"{MAX_NUMBER} (2^63-1).",
-            hint="Lower it in the admin where it was raised by mistake, else give the "
-            "field another collection.",
+            f"The {name} on {connection.alias!r} is at {number}; the highest possible "
+            f"number is {MAX_NUMBER} (2^63-1).",
+            hint="If it was raised by mistake, lower it in the admin; otherwise give "
+            "the field another collection.",
             id="django_hilo.W032",
         )
 
@@ -179,8 +179,8 @@ def _is_low(
     field: Any, alias: str, name: str, last: int, taken: str
 ) -> checks.CheckMessage:
     return checks.Warning(
-        f"On {alias!r} the {name} is at {last}, and {field.model._meta.label} has "
-        f"{taken!r} already: it would be given again.",
+        f"On {alias!r} the {name} is at {last}, but {field.model._meta.label} already "
+        f"has {taken!r}, which would be given again.",
         hint=f"Run: python manage.py hilo_raise_max --database={alias}",
         obj=field,
         id="django_hilo.W031",
@@ -223,7 +223,7 @@ def _short_column(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
         if last > limit // 10 * 9:
             yield checks.Warning(
                 f"On {alias!r} the ids of {field.model._meta.label} are at {last}, and "
-                f"{what} up to {limit}.",
+                f"{what} allows at most {limit}.",
                 hint=remedy,
                 obj=field,
                 id="django_hilo.W033",
@@ -236,23 +236,23 @@ def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str
         kind = _type_of(field, connections[alias])
         _, highest = connections[alias].ops.integer_field_range(kind)
         if highest is not None and highest < MAX_NUMBER:
-            remedy = "Widen it to bigint, and the columns that refer to it, before."
-            yield highest, f"the type of the column {field.column!r} goes", remedy
+            remedy = "Widen it, and the columns that refer to it, to bigint first."
+            yield highest, f"the type of the column {field.column!r}", remedy
         return
     if getattr(field, "convention", None) is not None:
         return
     if target.width:
         remedy = (
-            "After that ids are longer, and their order is not that of numbers: order "
-            "by id__number, or give the field a larger width and another collection."
+            "Beyond that, ids get longer and sort differently from their numbers: "
+            "order by id__number, or use a larger width and another collection."
         )
-        yield 10**target.width - 1, f"width={target.width} goes", remedy
+        yield 10**target.width - 1, f"width={target.width}", remedy
     start, end = around_number(target.collection, target.using, target.node_tag)
     room = (field.max_length or MAX_WIDTH * 10) - len(start) - len(end)
     if room < MAX_WIDTH:
-        remedy = "Set a larger max_length, and migrate."
+        remedy = "Set a larger max_length and migrate."
         highest = 10 ** max(room, 0) - 1
-        yield highest, f"max_length={field.max_length} goes", remedy
+        yield highest, f"max_length={field.max_length}", remedy
 
 
 def _type_of(field: Any, connection: BaseDatabaseWrapper) -> str:

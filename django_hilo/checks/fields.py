@@ -71,14 +71,14 @@ def _id_errors(field: Any) -> Iterator[Error]:
         yield _error(
             field,
             "E101",
-            f"The collection {field.collection_name!r} cannot stand in an id.",
+            f"The collection {field.collection_name!r} is not valid.",
             f"{error} Set collection= on the field.",
         )
     if field.has_default() or field.has_db_default():
         yield _error(
             field,
             "E106",
-            f"A {type(field).__name__} makes its values itself and takes no default.",
+            f"A {type(field).__name__} creates its own values and takes no default.",
             "Remove default= or db_default=.",
         )
 
@@ -92,9 +92,9 @@ def _hilo_errors(field: HiLoField) -> Iterator[Error]:
         yield _error(
             field,
             "E107",
-            f"width={width!r} is no count of digits.",
-            f"It must be None, or from 1 to {MAX_WIDTH}; {MAX_WIDTH} makes the "
-            f"order of texts that of numbers.",
+            f"width={width!r} is not a valid number of digits.",
+            f"Use None, or 1 to {MAX_WIDTH}; with {MAX_WIDTH}, ids sort like their "
+            f"numbers.",
         )
     yield from _length_errors(field, _longest(field))
     if field.server_ids:
@@ -111,14 +111,14 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
     try:
         last = anchor_field(field.model, anchor)
         if last is field or last.many_to_many or not last.concrete:
-            raise FieldDoesNotExist(f"{last} holds no id of another object.")
+            raise FieldDoesNotExist(f"{last} does not refer to another object.")
     except _NO_FIELD as error:
         yield _error(
             field,
             "E103",
-            f"The anchor {anchor!r} names no field.",
+            f"The anchor {anchor!r} is not the name of a field.",
             f"{str(error).rstrip('.')}. Name a relation or field of the model, such as "
-            f"'order' or 'order__customer', or a function.",
+            f"'order' or 'order__customer', or pass a function.",
         )
 
 
@@ -127,8 +127,8 @@ def _import_errors(field: HiLoField, option: str, given: Any) -> Iterator[Error]
         yield _error(
             field,
             "E102",
-            f"The {option} {given!r} cannot be imported, so no migration can name it.",
-            "Make it a function of a module.",
+            f"The {option} {given!r} cannot be imported by a migration.",
+            "Define it as a function at the top level of a module.",
         )
 
 
@@ -138,11 +138,10 @@ def _server_id_errors(field: HiLoField) -> Iterator[Error]:
     yield _error(
         field,
         "E108",
-        "server_ids=True gives ids such as 'orders/1', and so does the counter: its "
-        "ids hide the node tag (HILO['SHOW_NODE_TAG']), or have none, as numbers of "
-        "a source do (HILO['SOURCES']).",
-        "Show the node tag, or take gapless ids from a GaplessIdField of another "
-        "collection.",
+        "server_ids=True makes ids such as 'orders/1', and so does the counter: its "
+        "ids do not show the node tag (HILO['SHOW_NODE_TAG']), or come from a source "
+        "(HILO['SOURCES']).",
+        "Show the node tag, or use a GaplessIdField with another collection.",
     )
 
 
@@ -151,9 +150,9 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
         yield _error(
             field,
             "E108",
-            f"It gives ids such as '{field.collection_name}/1', and so does the source "
-            f"of that collection in HILO['SOURCES'].",
-            "Set collection= to another one.",
+            f"Its ids, such as '{field.collection_name}/1', can equal those from the "
+            f"source of that collection in HILO['SOURCES'].",
+            "Set collection= to another name.",
         )
     yield from _length_errors(field, len(f"{field.collection_name}/{MAX_NUMBER}"))
 
@@ -163,8 +162,8 @@ def _source_errors(field: HiLoBigAutoField) -> Iterator[Error]:
         yield _error(
             field,
             "E112",
-            f"The source {field.source!r} is none.",
-            "Name one of django_hilo.sources, such as hibernate.HiLo(max_lo=9).",
+            f"The source {field.source!r} is not a source.",
+            "Use one of django_hilo.sources, such as hibernate.HiLo(max_lo=9).",
         )
 
 
@@ -176,8 +175,8 @@ def _capacity_errors(field: HiLoField | HiLoBigAutoField) -> Iterator[Error]:
         yield _error(
             field,
             "E105",
-            f"capacity {least!r} and max_capacity {most!r} bound no range.",
-            "Both must be whole numbers, with 1 <= capacity <= max_capacity.",
+            f"capacity {least!r} and max_capacity {most!r} are not valid.",
+            "Both must be integers, with 1 <= capacity <= max_capacity.",
         )
 
 
@@ -186,27 +185,28 @@ def _bucket_errors(field: BucketField) -> Iterator[Error]:
         yield _error(
             field,
             "E110",
-            "A BucketField needs the package xxhash.",
-            'pip install "django-hilo[sharding]"',
+            "BucketField requires the package xxhash.",
+            'Run: pip install "django-hilo[sharding]"',
         )
     try:
         source: Any = field.model._meta.get_field(field.source)
         if source is field or source.many_to_many or not source.concrete:
-            raise FieldDoesNotExist(f"{source} holds no id.")
+            raise FieldDoesNotExist(f"{source} does not contain an id.")
     except _NO_FIELD as error:
         yield _error(
             field,
             "E111",
-            f"The source {field.source!r} names no field of an id.",
-            f"{str(error).rstrip('.')}. Name the HiLoField, or a relation to its "
-            f"object.",
+            f"The source {field.source!r} is not the name of a field that contains an "
+            f"id.",
+            f"{str(error).rstrip('.')}. Name the HiLoField, or a relation to an object "
+            f"that has one.",
         )
     else:
         if source.null and not field.null:
             yield _error(
                 field,
                 "E111",
-                f"The source {field.source!r} may be NULL, the bucket may not.",
+                f"The source {field.source!r} may be NULL, but the bucket may not.",
                 "Set null=True on the BucketField.",
             )
 
@@ -216,9 +216,9 @@ def _length_errors(field: IdField, longest: int | None) -> Iterator[Error]:
         yield _error(
             field,
             "E104",
-            f"max_length={field.max_length} is less than the {longest} characters of "
-            f"the longest id of {field.collection_name!r}.",
-            f"Set max_length={longest} or more (a server prefix comes on top).",
+            f"max_length={field.max_length} is too short: the longest id of "
+            f"{field.collection_name!r} has {longest} characters.",
+            f"Set max_length={longest} or more (add the length of a server prefix).",
         )
 
 

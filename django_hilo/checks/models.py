@@ -29,9 +29,9 @@ def check_collections(**kwargs: Any) -> list[checks.CheckMessage]:
     return [
         checks.Warning(
             f"{', '.join(model._meta.label for model in sharing)} share the collection "
-            f"{collection!r}, and so one counter.",
-            hint="Set collection= on their fields: different ones, or the same one on "
-            "all where that is meant.",
+            f"{collection!r}, and thus one counter.",
+            hint="Set collection= on their fields: a different one on each, or the "
+            "same one on all if sharing is intended.",
             obj=sharing[0],
             id="django_hilo.W008",
         )
@@ -51,7 +51,7 @@ def check_integers(**kwargs: Any) -> list[checks.CheckMessage]:
     return [
         checks.Error(
             f"{', '.join(model._meta.label for model in sharing)} share the collection "
-            f"{collection!r}, but an integer key counts for its own table.",
+            f"{collection!r}, but each integer key has a counter for its own table.",
             hint="Give each another collection; or, to share numbers, the same source, "
             "such as database.Sequence('numbers').",
             obj=sharing[0],
@@ -68,9 +68,9 @@ def check_managers(**kwargs: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            f"{model._meta.label} has a HiLoField, but its default manager is no "
-            f"HiLoManager: bulk_create() takes the ids of a database that it guesses.",
-            hint="Set objects = HiLoManager(), or build the manager from HiLoQuerySet.",
+            f"{model._meta.label} has a HiLoField, but its default manager is not a "
+            f"HiLoManager: bulk_create() may use the counter of the wrong database.",
+            hint="Set objects = HiLoManager(), or base the manager on HiLoQuerySet.",
             obj=model,
             id="django_hilo.W107",
         )

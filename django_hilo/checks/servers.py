@@ -21,7 +21,7 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
     if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
         yield error(
             f"HILO['SYNCHRONOUS_COMMIT'] is {wanted!r}, but the server of "
-            f"{connection.alias!r} names no standby.",
+            f"{connection.alias!r} has no synchronous standby.",
             "Set synchronous_standby_names on the server, or "
             "HILO['SYNCHRONOUS_COMMIT'] = None.",
             "E028",
@@ -31,7 +31,7 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
         setting, remedy = unsafe
         yield checks.Warning(
             f"The server of {connection.alias!r} has {setting}: after a crash it may "
-            f"give ranges of the last second again.",
+            f"repeat ranges of the last second.",
             hint=remedy,
             id="django_hilo.W029",
         )
@@ -42,10 +42,10 @@ def without_locks(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessa
     ours = [model._meta.db_table for model in (HiLoDocument, GaplessCounter)]
     for table, engine in dialect_of(connection).without_locks(connection, ours):
         yield error(
-            f"The table {table} on {connection.alias!r} has the engine {engine}, which "
-            f"locks no rows: two processes would get the same numbers.",
-            f"ALTER TABLE {table} ENGINE=InnoDB, and default_storage_engine = InnoDB "
-            f"on the server; then run hilo_raise_max.",
+            f"The table {table} on {connection.alias!r} uses the engine {engine}, "
+            f"which does not lock rows: two processes would get the same numbers.",
+            f"Run ALTER TABLE {table} ENGINE=InnoDB, set default_storage_engine = "
+            f"InnoDB on the server, then run hilo_raise_max.",
             "E037",
         )
 
@@ -65,11 +65,11 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
     if labels:
         yield error(
             f"On {connection.alias!r} the rows of {', '.join(labels)} are replicated "
-            f"to and from another server, and their ids carry no node tag: both "
-            f"servers would give the same.",
-            "Give them a HiLoField, whose ids show the node tag; or let one server "
-            "only take their inserts, and silence this check. What is left of a move "
-            "to this server: DROP SUBSCRIPTION, on MariaDB RESET SLAVE ALL.",
+            f"to and from another server, but their ids have no node tag: both servers "
+            f"would create the same ids.",
+            "Use a HiLoField, whose ids show the node tag; or insert on one server "
+            "only and silence this check. If replication is left over from a move to "
+            "this server: DROP SUBSCRIPTION, on MariaDB RESET SLAVE ALL.",
             "E027",
         )
 
@@ -98,10 +98,10 @@ def shared_tag(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]
     ):
         yield checks.Warning(
             f"The database of {alias!r} is a cluster that takes writes on several "
-            f"nodes, and all ids so far have the node tag {tag!r}: reservations of two "
-            f"nodes collide, and are made again.",
-            hint="Give each node's programs a NODE_TAG of their own. If all programs "
-            "write on the same node, silence this check.",
+            f"nodes, but all ids so far have the node tag {tag!r}: reservations of two "
+            f"nodes collide and are retried.",
+            hint="Give the programs of each node their own NODE_TAG. If all programs "
+            "write to the same node, silence this check.",
             id="django_hilo.W035",
         )
 
@@ -110,10 +110,10 @@ def pooler(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Name what the pool of a pooler needs, since nobody can ask for its size."""
     if dialect_of(connection).has_pooler(connection):
         yield checks.Info(
-            f"{connection.alias!r} is reached through a pooler such as PgBouncer. A "
-            f"reservation inside a transaction needs a second session: if the pool has "
-            f"none left, all wait for one another.",
-            hint="Let the pool have a session for each thread, and one more for each "
-            "process: 2 processes of 3 threads need 8. Then silence this check.",
+            f"{connection.alias!r} is behind a pooler such as PgBouncer. A reservation "
+            f"inside a transaction needs a second session: if the pool is exhausted, "
+            f"transactions wait for one another.",
+            hint="Configure a session for each thread, plus one for each process: 2 "
+            "processes of 3 threads need 8. Then silence this check.",
             id="django_hilo.I036",
         )

@@ -22,12 +22,12 @@ def check_settings(**kwargs: Any) -> list[checks.CheckMessage]:
     """Check the keys of ``HILO`` and their values."""
     given = getattr(django_settings, "HILO", {})
     if not isinstance(given, dict):
-        remedy = "Write HILO = {'NODE_TAG': 'A'}, or leave it out."
+        remedy = "Write HILO = {'NODE_TAG': 'A'}, or omit the setting."
         return [error("HILO must be a dict.", remedy, "E001")]
     unknown = [
         error(
-            f"HILO has no key {key!r}.",
-            f"Remove it, or mend the spelling: {', '.join(sorted(KEYS))}.",
+            f"{key!r} is not a key of HILO.",
+            f"Remove it, or correct the spelling: {', '.join(sorted(KEYS))}.",
             "E001",
         )
         for key in given
@@ -62,8 +62,8 @@ def _cause_of(key: str) -> str:
     texts = [repr(name) for name, each in entries.items() if isinstance(each, str)]
     if key == "SOURCES" and texts:
         return (
-            f" The source of {', '.join(texts)} is a string; it must be an object: "
-            f"import it, and write hibernate.HiLo(max_lo=9), without quotes."
+            f" The source of {', '.join(texts)} is a string: import the class and "
+            f"write, for example, hibernate.HiLo(max_lo=9), without quotes."
         )
     return ""
 
@@ -123,7 +123,7 @@ def are_sources(value: Any) -> bool:
     )
 
 
-_SECONDS = f"a number of seconds over 0, up to {LONGEST_WAIT}"
+_SECONDS = f"a number of seconds greater than 0 and at most {LONGEST_WAIT}"
 _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
         "NODE_TAG",
@@ -134,26 +134,26 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
         "SEPARATOR",
         lambda value: _is_inside(check_separator, value),
-        "one ASCII punctuation character, none of '_', '-', '|', '$'",
+        "one ASCII punctuation character other than '_', '-', '|' and '$'",
         "E003",
     ),
     ("DATABASE", is_alias, "None or an alias of DATABASES", "E004"),
     ("SHOW_NODE_TAG", lambda value: isinstance(value, bool), "True or False", "E005"),
-    ("CAPACITY", _is_count, "a whole number of at least 1", "E005"),
-    ("MAX_CAPACITY", _is_count, "a whole number of at least CAPACITY", "E005"),
-    ("MAX_FLOOR_JUMP", _is_count, "a whole number of at least 1", "E005"),
-    ("MAX_NUMBERS_PER_REQUEST", _is_count, "a whole number of at least 1", "E005"),
+    ("CAPACITY", _is_count, "an integer of at least 1", "E005"),
+    ("MAX_CAPACITY", _is_count, "an integer of at least CAPACITY", "E005"),
+    ("MAX_FLOOR_JUMP", _is_count, "an integer of at least 1", "E005"),
+    ("MAX_NUMBERS_PER_REQUEST", _is_count, "an integer of at least 1", "E005"),
     (
         "SOURCES",
         are_sources,
-        "a dict of collections, each with a source of django_hilo.sources, and none of "
-        "them twice in another case",
+        "a dict of collections and sources of django_hilo.sources, without two keys "
+        "that differ only in case",
         "E022",
     ),
     (
         "RAVENDB_DATABASES",
         _are_names_of_aliases,
-        "a dict of texts, each with an alias of DATABASES",
+        "a dict of names and aliases of DATABASES",
         "E010",
     ),
     (
@@ -172,7 +172,7 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
     (
         "PREFETCH_AT",
         lambda value: value is None or (type(value) is float and 0 < value < 1),
-        "None or a number over 0 and under 1, such as 0.5",
+        "None or a number between 0 and 1, such as 0.5",
         "E005",
     ),
     ("LOCK_TIMEOUT", _is_seconds, _SECONDS, "E005"),

@@ -23,8 +23,8 @@ def check_missing(**kwargs: Any) -> list[checks.CheckMessage]:
     named.update((str(field), field.source) for field in counter_fields())
     return [
         checks.Error(
-            f"The source of {place} may give ids twice: it does not say everything.",
-            hint=f"Name {source.missing}.",
+            f"The source of {place} is incomplete, so it may give ids twice.",
+            hint=f"Add {source.missing}.",
             id="django_hilo.E026",
         )
         for place, source in named.items()
@@ -67,11 +67,11 @@ def check_other_writers(
         if labels:
             found.append(
                 checks.Warning(
-                    f"On {alias!r} the keys of {', '.join(labels)} are numbered by "
-                    f"HiLoDocument, and the database (AUTO_INCREMENT) gives the same "
-                    f"numbers to rows that others insert.",
-                    hint="Stop writers that leave the key to the database, old "
-                    "versions of this project too, before this one starts; then "
+                    f"On {alias!r} the keys of {', '.join(labels)} come from "
+                    f"HiLoDocument, but AUTO_INCREMENT gives the same numbers to rows "
+                    f"that other writers insert.",
+                    hint="Stop writers that leave the key to the database, including "
+                    "old versions of this project, before you start this one; then "
                     "silence this check (SILENCED_SYSTEM_CHECKS).",
                     id="django_hilo.W025",
                 )
@@ -96,7 +96,7 @@ def _mixed(sources: Iterable[Source], alias: str) -> list[checks.CheckMessage]:
         checks.Error(
             f"{name} on {alias!r} is read by different rules: "
             f"{', '.join(sorted(found))}. Ids would be given twice.",
-            hint="Name the same source in all places: the one with the partner's size.",
+            hint="Use the same source everywhere, with the partner's size.",
             id="django_hilo.E024",
         )
         for name, found in readings.items()
@@ -112,7 +112,7 @@ def _faults(source: Source, alias: str) -> list[Fault]:
         return [
             Fault(
                 f"{source.name} on {alias!r} cannot be read: {told}.",
-                "Let the user of this database read it, or mend the source.",
+                "Grant this database user access to it, or correct the source.",
                 is_certain=False,
             )
         ]
@@ -121,6 +121,6 @@ def _faults(source: Source, alias: str) -> list[Fault]:
 def _message(fault: Fault) -> checks.CheckMessage:
     if fault.is_certain:
         # Before a migration that mends it, too, Django runs this check.
-        hint = f"{fault.remedy} Where a migration does: migrate --skip-checks."
+        hint = f"{fault.remedy} If a migration fixes this, run: migrate --skip-checks"
         return checks.Error(fault.message, hint=hint, id="django_hilo.E023")
     return checks.Warning(fault.message, hint=fault.remedy, id="django_hilo.W024")

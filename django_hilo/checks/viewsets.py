@@ -19,8 +19,9 @@ def check_viewsets(**kwargs: Any) -> list[checks.CheckMessage]:
     return [
         checks.Warning(
             f"The routes of {view.__name__} match no id of "
-            f"{view.queryset.model.__name__}: ids contain {settings.SEPARATOR!r}.",
-            hint="Set lookup_value_regex = ID_PATTERN, of django_hilo.identifiers.",
+            f"{view.queryset.model.__name__}, because ids contain "
+            f"{settings.SEPARATOR!r}.",
+            hint="Set lookup_value_regex = ID_PATTERN (from django_hilo.identifiers).",
             obj=view,
             id="django_hilo.W113",
         )

@@ -95,7 +95,7 @@ class TestSettings:
     def test_the_message_names_value_and_remedy(self, settings):
         settings_with(settings, CAPACTIY=5, SEPARATOR="-")
         unknown, wrong = settings_checks.check_settings()
-        assert unknown.msg == "HILO has no key 'CAPACTIY'."
+        assert unknown.msg == "'CAPACTIY' is not a key of HILO."
         assert "CAPACITY" in str(unknown.hint)
         assert wrong.msg == "HILO['SEPARATOR'] is '-'."
 

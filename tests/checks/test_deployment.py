@@ -152,7 +152,9 @@ class TestACounterUnderItsTable:
         assert not found("W031")
         GaplessCounter.objects.update(last=F("last") - 1)
         said = " ".join(message.msg for message in found("W031"))
-        assert "gapless counter 'letters' is at 4, and records.Letter has" in said
+        assert (
+            "gapless counter 'letters' is at 4, but records.Letter already has" in said
+        )
         assert "'letters/5'" in said
         assert "'claims/1'" in said
         assert "'replies/1$claims/1'" in said
@@ -265,7 +267,7 @@ class TestTheEndOfTheNumbers:
         assert not found("W033")
         HiLoDocument.objects.update(max=8992)
         (message,) = found("W033")
-        assert "records.Sortable are at 8992, and width=4 goes up to 9999" in (
+        assert "records.Sortable are at 8992, and width=4 allows at most 9999" in (
             message.msg
         )
         assert "id__number" in message.hint
@@ -275,9 +277,9 @@ class TestTheEndOfTheNumbers:
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=950)
         assert not found("W033")
         ServerPrefix.objects.create(node_tag="A", prefix="N")
-        assert "max_length=13 goes up to 999." in found("W033")[0].msg
+        assert "max_length=13 allows at most 999." in found("W033")[0].msg
         ServerPrefix.objects.update(prefix="NorthServer/")
-        assert "max_length=13 goes up to 0." in found("W033")[0].msg
+        assert "max_length=13 allows at most 0." in found("W033")[0].msg
 
     @on_a_server
     @pytest.mark.django_db(transaction=True)
@@ -295,7 +297,7 @@ class TestTheEndOfTheNumbers:
             next_number(Crate)
             (message,) = found("W033")
             assert "numbers.Crate" in message.msg
-            assert f"column 'id' goes up to {highest}." in message.msg
+            assert f"column 'id' allows at most {highest}." in message.msg
         finally:
             if CHOSEN == "postgres":
                 # It has a type of its own, which changes with the column's.

@@ -64,7 +64,7 @@ class TestSettings:
         id, text = only(check_settings())
         assert id == "E022"
         assert repr(sources) in text
-        assert "a dict of collections, each with a source" in text
+        assert "a dict of collections and sources" in text
         assert check_sources(databases=["default", "other"]) == []
         check_other_writers(databases=["default", "other"])
         assert only(run("default")) == (id, text), "told once, and nothing fails"
@@ -163,7 +163,9 @@ class TestFields:
 
         id, text = only(check_model(Bolt))
         assert id == "E112"
-        assert "The source 'hibernate' is none. Name one of django_hilo.so" in text
+        assert (
+            "The source 'hibernate' is not a source. Use one of django_hilo.so" in text
+        )
 
     @isolate_apps("tests.apps.numbers")
     def test_a_source_of_a_field_is_looked_up(self, monkeypatch):
