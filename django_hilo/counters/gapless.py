@@ -31,16 +31,16 @@ def next_gapless_numbers(
     `ConcurrencyError` after a deadlock or a lost connection.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
-        raise ValueError(f"n must be a whole number from 1 to 2^62-1, not {n!r}.")
+        raise ValueError(f"n must be an integer from 1 to 2^62-1, not {n!r}.")
     collection = check_collection(collection).lower()
 
     def take(last: int) -> int:
         if last > MAX_NUMBER - n:
             raise CounterExhausted(
                 _(
-                    "The gapless numbers of %(collection)r on %(database)r have fewer "
-                    "than %(n)s left up to 2^63-1. If the counter was set by mistake, "
-                    "lower it with seed_gapless_number(..., force=True)."
+                    "Fewer than %(n)s gapless numbers of %(collection)r on "
+                    "%(database)r remain below 2^63. If the counter was raised by "
+                    "mistake, lower it with seed_gapless_number(..., force=True)."
                 )
                 % {"collection": collection, "database": using, "n": n}
             )

@@ -27,7 +27,7 @@ class KeyColumn(NamedTuple):
         wrong = [value for value in found if isinstance(value, str)]
         if wrong:
             raise ValueError(
-                f"{self.table}.{self.column} on {using!r} holds {wrong[0]!r}: no "
-                f"integer keys."
+                f"{self.table}.{self.column} on {using!r} contains {wrong[0]!r}, which "
+                f"is not an integer."
             )
         return max((int(value) for value in found if value is not None), default=0)

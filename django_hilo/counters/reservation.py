@@ -118,7 +118,7 @@ def reserve_range(
             raise CounterExhausted(
                 _(
                     "The counter %(counter)r on %(database)r is at %(last)s: "
-                    "%(at_least)s more would pass 2^63-1. Give the field another "
+                    "%(at_least)s more would exceed 2^63-1. Give the field another "
                     "collection, or lower Max if it was raised by mistake."
                 )
                 % {**known, "at_least": at_least}
@@ -146,10 +146,10 @@ def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
     if fell_from:
         collection, node_tag = reservation.collection, reservation.node_tag
         logger.warning(
-            "HiLoDocument %r on %r fell back to %d, from at least %d: by a restore, a "
-            "failover, SQL, or another site with its node tag. This process goes on "
-            "over the numbers that it knows, but others may not know them. Run: "
-            "python manage.py hilo_raise_max --database=%s",
+            "HiLoDocument %r on %r fell back to %d from at least %d, because of a "
+            "restore, a failover, SQL, or another site with its node tag. This process "
+            "continues above the numbers that it knows; others may not. Run: python "
+            "manage.py hilo_raise_max --database=%s",
             *(counter_key(collection, node_tag), using),
             *(reservation.met, fell_from, using),
         )
@@ -194,8 +194,8 @@ def return_range(
         if high != document.max or not _is_mark(document.ticket, ticket, issuer):
             raise RangeNotReturned(
                 _(
-                    "The range up to %(high)s is not the newest of %(counter)r on "
-                    "%(database)r any more: its unused numbers stay a gap."
+                    "The range up to %(high)s is no longer the newest of %(counter)r "
+                    "on %(database)r; its unused numbers stay a gap."
                 )
                 % known
             )
@@ -203,8 +203,8 @@ def return_range(
         if not lowest <= last <= high:
             raise RangeNotReturned(
                 _(
-                    "%(last)s cannot become Max of %(counter)r on %(database)r: its "
-                    "newest range is %(low)s to %(high)s, its floor %(floor)s."
+                    "Max of %(counter)r on %(database)r cannot become %(last)s: the "
+                    "newest range is %(low)s to %(high)s, and the floor is %(floor)s."
                 )
                 % {**known, "last": last, "low": document.low, "floor": document.floor}
             )

@@ -23,15 +23,15 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
     is_known = isinstance(value, str | int | models.Model | None)
     if callable(anchor) and (isinstance(value, bool) or not is_known):
         raise HiLoError(
-            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} "
-            f"returned {value!r}. Return a text, a whole number or an object."
+            f"{instance._meta.label} cannot get an id: its anchor {anchor!r} returned "
+            f"{value!r}. Return a string, an integer or an object."
         )
     if isinstance(value, models.Model):
         value = value.pk
     if value in (None, ""):
         raise HiLoError(
-            f"{instance._meta.label} has no id to be given: its anchor {anchor!r} is "
-            f"empty. Set it, and give the object it names an id first (assign_ids())."
+            f"{instance._meta.label} cannot get an id: its anchor {anchor!r} is empty. "
+            f"Set it, and give the object it refers to an id first (assign_ids())."
         )
     return check_anchor(str(value))
 

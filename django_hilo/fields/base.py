@@ -116,7 +116,7 @@ class AssignsIds(ReadsNotes, WritesOptions):
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} gives gapless ids, and a row that is ignored or updated on "
-                f"conflict would leave a gap: insert without ignore_conflicts and "
+                f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
         return self.inserting(instances, using)
@@ -138,7 +138,7 @@ class AssignsIds(ReadsNotes, WritesOptions):
         longest = "" if self.max_length is None else max(ids, key=len)
         if longest and len(longest) > self.max_length:
             raise HiLoError(
-                f"The id {longest!r} has {len(longest)} characters, {self} takes "
+                f"The id {longest!r} has {len(longest)} characters, but {self} allows "
                 f"{self.max_length}. Raise max_length and migrate."
             )
         attname, is_key = self.attname, self.primary_key or self.is_key
@@ -296,9 +296,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         for field in id_fields(type(self)):
             if only_updates and field.was_rolled_back(self):
                 raise HiLoError(
-                    f"{self._meta.label} {field.value_of(self)!r} was rolled back, "
-                    f"and the row with this id may be another's by now. Save it as a "
-                    f"whole: it gets a new id."
+                    f"{self._meta.label} {field.value_of(self)!r} was rolled back, and "
+                    f"another row may have this id now. Call save() without "
+                    f"arguments: the object gets a new id."
                 )
             if raw or only_updates:
                 continue

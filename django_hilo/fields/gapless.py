@@ -71,9 +71,8 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         connection = connections[using]
         if not connection.in_atomic_block:
             raise HiLoError(
-                f"{self} gives ids in the transaction that inserts the rows: begin one "
-                f"(transaction.atomic()), or let save() or the bulk_create() of a "
-                f"HiLoManager do it."
+                f"{self} gives ids in the transaction that inserts the rows: use "
+                f"transaction.atomic(), save(), or bulk_create() of a HiLoManager."
             )
         _assign(self, missing, using, TakingTransaction(connection))
 
@@ -81,8 +80,8 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         if self.is_missing(instance):
             # It may ignore the row on a conflict without a trace.
             raise HiLoError(
-                f"{self} gives no ids in the bulk_create() of a manager that is "
-                f"not a HiLoManager: use one, or save()."
+                f"{self} gives no ids in bulk_create() of a manager that is not a "
+                f"HiLoManager: use one, or save()."
             )
         return super()._alias_of_plain_bulk(instance)
 
@@ -102,9 +101,9 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         last = gapless.last_gapless_number(self.collection_name, using)
         if highest - last > jump:
             raise HiLoError(
-                f"The number {highest} is {highest - last} over the last gapless "
-                f"number of {self.collection_name!r} ({last}), and all numbers after "
-                f"it would be higher still. If that is meant, raise "
+                f"The number {highest} is {highest - last} above the last gapless "
+                f"number of {self.collection_name!r} ({last}), and all later numbers "
+                f"would be higher still. If this is intended, raise "
                 f"HILO['MAX_FLOOR_JUMP'] (now {jump})."
             )
 

@@ -110,8 +110,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         value = super().pre_save(model_instance, add)
         if add and _is_request(value) and self._is_valid_request(value):
             raise HiLoError(
-                f"{value!r} asks for an id, which only a new object gets: by save(), "
-                f"or by the bulk_create() of a HiLoManager."
+                f"{value!r} requests an id, which only save() of a new object and "
+                f"bulk_create() of a HiLoManager provide."
             )
         return value
 
@@ -159,16 +159,16 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         value: Any = convention(instance, document_id)
         fault = None
         if not isinstance(value, str) or not value or "\x00" in value:
-            fault = "it must be a text of at least one character"
+            fault = "it must be a string of at least one character"
         elif value.startswith("/") or _is_request(value):
-            fault = "it must neither start with '/' nor end in '|' or a separator"
+            fault = "it must not start with '/' or end in '|' or a separator"
         else:
             made, given = parse_or_none(value), parse(document_id)
             is_other = made and made.number != given.number
             if made and is_other and family_of(made) == family_of(given):
                 fault = (
                     f"the counter will give the number {made.number} to another "
-                    f"object; keep {given.number}, or leave the pattern of {given}"
+                    f"object; keep {given.number}, or use a pattern other than {given}"
                 )
         if fault is not None:
             raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")
@@ -183,8 +183,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         if self.convention is None and self.max_length and least > self.max_length:
             raise HiLoError(
                 f"An id of {collection!r} that ends in {longest!r} has at least "
-                f"{least} characters, {self} takes {self.max_length}. Raise max_length "
-                f"and migrate."
+                f"{least} characters, but {self} allows {self.max_length}. Raise "
+                f"max_length and migrate."
             )
         return ends
 
@@ -203,12 +203,12 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             return False
         if not self.server_ids:
             refusal = _(
-                "The id “%(id)s” ends in “%(end)s”, so it asks for an id, which this "
-                "field does not take: set server_ids=True on it, or leave the id out."
+                "The id “%(id)s” ends in “%(end)s”, which requests an id, but this "
+                "field has server_ids=False: set server_ids=True, or omit the id."
             )
         elif value[:-1].lower() != self.collection_name.lower():
             refusal = _(
-                "The id “%(id)s” asks for an id of another collection than “%(own)s”."
+                "The id “%(id)s” requests an id of a collection other than “%(own)s”."
             )
         else:
             return True

@@ -172,5 +172,5 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
                 # The model does not outlive its migration, so it need not ask again.
                 self._misses_tables = True
             else:
-                text = "%s is numbered by the database, without django-hilo: %s"
+                text = "The database assigns the keys of %s, not django-hilo: %s"
                 logger.warning(text, self.model._meta.label, error)

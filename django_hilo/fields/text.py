@@ -70,7 +70,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         if is_new and value not in self.empty_values and not self.takes(value):
             raise ValidationError(
                 _(
-                    "“%(id)s” is no id of “%(own)s”. Leave the id out, or set "
+                    "“%(id)s” is not an id of “%(own)s”. Omit the id, or set "
                     "any_id=True on the field."
                 ),
                 code="any_id",
@@ -81,8 +81,8 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         is_text = isinstance(value, str)
         if is_text and not (self._has_warned or self.takes(value)):
             warnings.warn(
-                f"{self} received {shown(value)}, which is no id of "
-                f"{self.collection_name!r}. If the field takes any text, set "
+                f"{self} received {shown(value)}, which is not an id of "
+                f"{self.collection_name!r}. If the field may contain any text, set "
                 f"any_id=True.",
                 RuntimeWarning,
                 stacklevel=2,

@@ -241,7 +241,7 @@ class TestRaiseFloor:
     def test_a_return_stays_over_the_floor(self):
         reservation = reserve("orders", 100)
         HiLoDocument.objects.update(floor=60)
-        with pytest.raises(RangeNotReturned, match="its floor 60"):
+        with pytest.raises(RangeNotReturned, match="the floor is 60"):
             return_range("orders", 100, 50, reservation.ticket)
         assert return_range("orders", 100, 60, reservation.ticket) == 60
 

@@ -110,7 +110,7 @@ class TestExhaustion:
             MAX_NUMBER - 1,
             MAX_NUMBER,
         ]
-        with pytest.raises(CounterExhausted, match="would pass 2"):
+        with pytest.raises(CounterExhausted, match="would exceed 2"):
             next_number(Order)
 
     def test_a_demand_that_cannot_be_met_takes_nothing(self):
@@ -164,7 +164,7 @@ class TestReturn:
     def test_a_range_that_is_not_the_newest(self):
         mine = reserve("orders", 32)
         reserve("orders", 32)
-        with pytest.raises(RangeNotReturned, match="not the newest"):
+        with pytest.raises(RangeNotReturned, match="no longer the newest"):
             return_range("orders", 32, 5, mine.ticket)
 
     def test_return_ranges(self):

@@ -26,7 +26,7 @@ def test_full_clean_refuses_them(id):
     with pytest.raises(ValidationError) as refused:
         Order(id=id).full_clean()
     assert refused.value.error_dict["id"][0].code == "any_id"
-    with pytest.raises(ValidationError, match="is no id of “letters”"):
+    with pytest.raises(ValidationError, match="is not an id of “letters”"):
         Letter(id=id).full_clean()
 
 
@@ -65,7 +65,9 @@ def test_ids_that_are_given_pass(hilo, settings):
     ],
 )
 def test_saving_one_warns_once(model, save):
-    with pytest.warns(RuntimeWarning, match="received 'foo bar', which is no id of"):
+    with pytest.warns(
+        RuntimeWarning, match="received 'foo bar', which is not an id of"
+    ):
         save("foo bar")
     save("bar")
     assert model.objects.filter(id__in=["foo bar", "bar"]).count() == 2

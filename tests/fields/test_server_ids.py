@@ -181,7 +181,7 @@ class TestRefused:
         claim = Claim.objects.create()
         claim.pk = "claims/"
         with (
-            pytest.raises(HiLoError, match="only a new object"),
+            pytest.raises(HiLoError, match="of a new object"),
             transaction.atomic(),
         ):
             claim.save()

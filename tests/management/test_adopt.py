@@ -226,7 +226,7 @@ class TestAdopting:
 
     def test_a_table_with_text_keys(self):
         Order.objects.create()
-        with pytest.raises(CommandError, match=r"records_order\.id .*no integer"):
+        with pytest.raises(CommandError, match=r"records_order\.id .*not an integer"):
             adopt("tickets", "--table", "records_order.id")
 
     @needs_postgresql

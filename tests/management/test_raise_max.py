@@ -65,7 +65,7 @@ def test_a_range_in_other_hands_cannot_go_back_under_it():
     reservation = reserve("orders", 32)
     insert_by_sql("orders/60-A")
     run()
-    with pytest.raises(Exception, match="not the newest"):
+    with pytest.raises(Exception, match="no longer the newest"):
         return_range("orders", 32, 5, reservation.ticket)
 
 

@@ -48,14 +48,14 @@ class Part(models.Transform):
         if database is None:
             raise NotSupportedError(
                 f"__{self.lookup_name} works on SQLite, PostgreSQL, MariaDB and MySQL, "
-                f"not on {connection.display_name}."
+                f"but not on {connection.display_name}."
             )
         lhs, params = compiler.compile(self.lhs)
         try:
             computed: Sql = database.sql_of(self.lookup_name, lhs, tuple(params))
         except KeyError:  # that of a bucket
             raise NotSupportedError(
-                f"{connection.display_name} cannot compute RavenDB's hash of an id. "
+                f"{connection.display_name} cannot compute the RavenDB hash of an id. "
                 f"{_remedy(self.lhs)}"
             ) from None
         return computed
@@ -142,6 +142,6 @@ def _remedy(lhs: Any) -> str:
     if field.is_relation:
         # Django reads the foreign key itself, and joins no table for its id.
         model = field.related_model._meta.label
-        return f"Add bucket = BucketField() to {model}; ask for {field.name}__bucket."
+        return f"Add bucket = BucketField() to {model} and query {field.name}__bucket."
     source = "" if field.name == "id" else f'source="{field.name}"'
     return f"Add bucket = BucketField({source}) to {field.model._meta.label}."
