@@ -91,10 +91,10 @@ def _refusal(
     app_label, name = migration.app_label, migration.name
     return CommandError(
         f"{migration} changes {app_label}.{operation.model_name}.{operation.name} from "
-        f"{type(before).__name__} to HiLoField by AlterField, and "
-        f"{model._meta.db_table!r} on {using!r} has rows. Their keys would not become "
+        f"{type(before).__name__} to HiLoField by AlterField, but "
+        f"{model._meta.db_table!r} on {using!r} has rows, whose keys would not become "
         f"ids. Replace AlterField by django_hilo.moving.MoveToHiLo, which converts "
         f"integers and UUIDs and the references to them; `manage.py hilo_move_plan "
-        f"{app_label} {name}` prints its steps. If the keys should stay as they are, "
-        f"set hilo_keeps_keys = True on the Migration class."
+        f"{app_label} {name}` prints its steps. To keep the keys, set hilo_keeps_keys "
+        f"= True on the Migration class."
     )

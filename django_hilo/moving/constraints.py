@@ -130,8 +130,8 @@ def _check_known(
 ) -> None:
     if place not in ours:
         raise HiLoError(
-            f"The foreign key {name!r} of {table}.{place[1]} refers to {column}, and "
-            f"no model in the state of this migration has it. Add the migration that "
-            f"made it to the dependencies of this one; where there is none, drop it, "
-            f"and add it again after the move."
+            f"The foreign key {name!r} of {table}.{place[1]} refers to {column}, but "
+            f"belongs to no model in the state of this migration. Add the migration "
+            f"that created it to the dependencies; if there is none, drop the key and "
+            f"add it again after the move."
         )

@@ -34,14 +34,14 @@ def moves_in(
     if (node in executor.loader.applied_migrations) is not is_applied:
         raise HiLoError(
             f"{migration} is {'not ' if is_applied else ''}applied on "
-            f"{connection.alias!r}, so there is nothing to move"
-            f"{' back' if is_applied else ''}."
+            f"{connection.alias!r}, so there is nothing to "
+            f"move{' back' if is_applied else ''}."
         )
     if not is_applied:
         before = [each for each, _ in executor.migration_plan([node])][:-1]
         if before:
             names = ", ".join(map(str, before))
-            raise HiLoError(f"Before {migration} come {names}: apply them first.")
+            raise HiLoError(f"Apply {names} before {migration}.")
     state = _state_of(executor, migration)
     found = []
     for operation in migration.operations:
@@ -50,7 +50,7 @@ def moves_in(
         if isinstance(operation, MoveToHiLo):
             found.append(Found(migration, operation, old, state.clone()))
     if not found:
-        raise HiLoError(f"{migration} has no MoveToHiLo.")
+        raise HiLoError(f"{migration} contains no MoveToHiLo.")
     return found[::-1] if is_applied else found
 
 

@@ -28,7 +28,7 @@ def create(move: Move, collation: str = "") -> Step:
         f"old_text varchar(36){collation} NOT NULL UNIQUE, "
         f"new_id varchar({length}){collation} NOT NULL UNIQUE)"
     )
-    return Step("Make the table of UUIDs and ids", _table(move), "", (statement,))
+    return Step("Create the table of UUIDs and ids", _table(move), "", (statement,))
 
 
 def fill(move: Move, order_by: tuple[str, ...]) -> Step:
@@ -65,7 +65,7 @@ def complete(move: Move) -> Step:
                     [part for each in ids for part in _new_uuid(move, each)],
                 )
 
-    what = "Give new UUIDs to the rows that were made since"
+    what = "Give new UUIDs to the rows that were created since"
     return Step(what, table, "", (f"{insert} (a new uuid4 for each of: {rows})",), act)
 
 
@@ -109,8 +109,8 @@ def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
     for name in order_by:
         if name.lstrip("-") not in fields:
             raise HiLoError(
-                f"order_by names {name!r}, which is no column of {options.label}'s own "
-                f"table: take one of {', '.join(fields)}."
+                f"order_by contains {name!r}, which is not a column of "
+                f"{options.label}'s own table. Choose from: {', '.join(fields)}."
             )
     orders = [
         f"{sql.name(fields[name.lstrip('-')].column)}"

@@ -8,9 +8,9 @@ from django_hilo.moving.relations import Column, by_table
 from django_hilo.moving.steps import Move, Step, generic_steps, update
 from django_hilo.moving.values import Mapped
 
-_COPY = "metadata lock: writers wait during the copy, all wait at its end"
-_ROWS = "its rows: reads go on"
-_SHORT = "metadata lock, for a change of the catalogue"
+_COPY = "metadata lock: writers wait during the copy, everyone at its end"
+_ROWS = "its rows; reads continue"
+_SHORT = "metadata lock, for a catalogue change"
 
 
 def is_text(move: Move, column: Column | None = None) -> bool:
@@ -159,5 +159,5 @@ def _auto_increment(move: Move) -> Step:
     def act(editor: Any) -> None:
         editor.execute(f"{alter} {counters.next_default(move)}", None)
 
-    what = "Let AUTO_INCREMENT go on over all numbers"
-    return Step(what, move.key.table, _SHORT, (f"{alter} <over all numbers>",), act)
+    what = "Continue AUTO_INCREMENT above all numbers"
+    return Step(what, move.key.table, _SHORT, (f"{alter} <above all numbers>",), act)

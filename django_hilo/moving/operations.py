@@ -59,14 +59,14 @@ class MoveToHiLo(FieldOperation):
         order_by: Sequence[str] = (),
     ) -> None:
         if not isinstance(field, HiLoField):
-            raise TypeError(f"MoveToHiLo needs a HiLoField, not {field!r}.")
+            raise TypeError(f"MoveToHiLo requires a HiLoField, not {field!r}.")
         if field.anchor is not None or field.convention is not None:
             raise ValueError(
-                "MoveToHiLo makes ids of numbers alone. Give the field its anchor or "
-                "convention in an AlterField after it: they are of new ids only."
+                "MoveToHiLo makes ids from numbers only. Add anchor or convention in "
+                "an AlterField after it; they apply to new ids only."
             )
         if isinstance(order_by, str):
-            raise TypeError(f"order_by is a list of names: [{order_by!r}].")
+            raise TypeError(f"order_by must be a list of names: [{order_by!r}].")
         self.generic = dict(generic or {})
         self.order_by = tuple(order_by)
         super().__init__(model_name, name, field)
@@ -142,12 +142,11 @@ class MoveToHiLo(FieldOperation):
         if connection.vendor not in _STEPS:
             raise HiLoError(f"MoveToHiLo does not support {connection.display_name}.")
         if not (old.primary_key and new.primary_key):
-            raise HiLoError(f"{new} is no primary key: MoveToHiLo moves these.")
+            raise HiLoError(f"{new} is not a primary key; MoveToHiLo needs one.")
         if old.column != new.column:
             raise HiLoError(
-                f"{new} would change its column from {old.column!r} to "
-                f"{new.column!r}: rename it in an AlterField of its own, before or "
-                f"after."
+                f"{new} would change its column from {old.column!r} to {new.column!r}: "
+                f"rename it in a separate AlterField, before or after."
             )
         columns = columns_of(old, new, connection.alias)
         undeclared.check_references(columns, connection)
@@ -171,6 +170,6 @@ class MoveToHiLo(FieldOperation):
             values = Integers(sql, id_format)
         else:
             raise HiLoError(
-                f"{old} is a {type(old).__name__}: MoveToHiLo moves integers and UUIDs."
+                f"{old} is a {type(old).__name__}, not an integer or a UUID."
             )
         return Move(connection, columns, generics, id_format, values, forwards)

@@ -10,7 +10,7 @@ from django_hilo.moving.steps import Move, Step, generic_steps
 from django_hilo.moving.values import Mapped
 
 _EXCLUSIVE = "ACCESS EXCLUSIVE, until the commit"
-_ROWS = "ROW EXCLUSIVE (reads and other writes go on)"
+_ROWS = "ROW EXCLUSIVE (reads and other writes continue)"
 _FUNCTION = "hilo_moved"
 
 
@@ -20,10 +20,10 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     keys = postgres_keys(move)
     mapped = isinstance(move.values, Mapped)
     lock = f"LOCK TABLE {', '.join(map(sql.name, tables))} IN ACCESS EXCLUSIVE MODE"
-    what = "Lock the tables, so that nobody writes what is not seen"
+    what = "Lock the tables, so that no write is missed"
     found = [
         # Triggers of statements before this one would not let tables be altered.
-        Step("Check what is deferred", "", "", ("SET CONSTRAINTS ALL IMMEDIATE",)),
+        Step("Check deferred constraints", "", "", ("SET CONSTRAINTS ALL IMMEDIATE",)),
         Step(what, ", ".join(tables), _EXCLUSIVE, (lock,)),
     ]
     if mapped:
@@ -76,9 +76,9 @@ def check_views(move: Move) -> None:
     if found:
         names = ", ".join(f"{found[name]}{name}" for name in sorted(found))
         raise HiLoError(
-            f"PostgreSQL changes no column that a view uses, and these use {move.key} "
-            f"or what refers to it: {names}. Drop them in a migration before this one, "
-            f"and make them again in one after it."
+            f"PostgreSQL cannot change a column that a view uses, and these use "
+            f"{move.key} or a reference to it: {names}. Drop them in a migration "
+            f"before this one, and create them again in one after it."
         )
 
 
@@ -89,7 +89,7 @@ def _function(move: Move) -> Step:
         f"CREATE FUNCTION pg_temp.{_FUNCTION}(value text) RETURNS text "
         f"LANGUAGE sql STABLE AS {body}"
     )
-    return Step("Make a function that looks values up", "", "", (statement,))
+    return Step("Create a function that looks values up", "", "", (statement,))
 
 
 def _drop(move: Move, key: ForeignKey) -> Step:
@@ -132,7 +132,7 @@ def _drop_default(move: Move) -> Step:
     statements = [f"{alter} IDENTITY" if is_identity else f"{alter} DEFAULT"]
     if sequence and not is_identity:
         statements.append(f"DROP SEQUENCE {sequence}")
-    what = "Take the default from the key"
+    what = "Remove the default of the key"
     return Step(what, key.table, _EXCLUSIVE, tuple(statements))
 
 
@@ -146,6 +146,6 @@ def _add_identity(move: Move) -> Step:
         editor.execute(add, None)
         editor.execute(f"{alter} RESTART {counters.next_default(move)}", None)
 
-    what = "Let the identity go on over all numbers"
-    statements = (add, f"{alter} RESTART <over all numbers>")
+    what = "Continue the identity above all numbers"
+    statements = (add, f"{alter} RESTART <above all numbers>")
     return Step(what, key.table, _EXCLUSIVE, statements, act)

@@ -27,7 +27,7 @@ def check_tables(field: Any, using: str) -> None:
     wanted = {HiLoDocument._meta.db_table, ServerPrefix._meta.db_table}
     if wanted - set(home.introspection.table_names()):
         raise HiLoError(
-            f"The tables of django_hilo are missing on {target.using!r}: add "
+            f"The tables of django_hilo on {target.using!r} are missing: add "
             f'("django_hilo", "0001_initial") to the dependencies of this migration, '
             f"and migrate that database first."
         )
@@ -62,24 +62,24 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
         few = f"SELECT {name} FROM {table} WHERE {name} < 1"
         if not is_resumed and (odd := _examples(move, few)):
             raise HiLoError(
-                f"{move.key} has {odd}: the number of an id is at least 1. Give these "
-                f"rows other keys first."
+                f"{move.key} has {odd}, but the number of an id is at least 1. Give "
+                f"these rows other keys first."
             )
     example = move.id_format.example(max(highest, 1))
     longest, most = len(example), move.key.new.max_length
     if most is not None and longest > most:
         raise HiLoError(
-            f"The id {example!r} has {longest} characters, "
-            f"{move.key} takes {most}. Give the field a higher max_length."
+            f"The id {example!r} has {longest} characters, but {move.key} allows "
+            f"{most}. Give the field a higher max_length."
         )
     for column in move.generics:
         if column.max_length is not None and column.max_length < longest:
             room = column.max_length
             takes = f"{room} characters" if room else "no text"
             raise HiLoError(
-                f"{column.label} refers to objects of {move.key.new.model._meta.label}"
-                f", and takes {takes}. Change it to CharField(max_length={most}), in a "
-                f"migration that runs before this one."
+                f"{column.label} refers to objects of "
+                f"{move.key.new.model._meta.label}, but allows {takes}. Change it to "
+                f"CharField(max_length={most}) in a migration before this one."
             )
 
 
@@ -116,11 +116,11 @@ def check_way_back(move: Move) -> None:
     if least != greatest:
         raise HiLoError(
             f"{key} cannot go back to numbers: {shown(least)} and {shown(greatest)} "
-            f"have the same. Give one of them another id."
+            f"have the same one. Give one of them another id."
         )
     raise HiLoError(
         f"{key} cannot go back to {type(key.old).__name__}: the number of "
-        f"{shown(least)} is over {most}."
+        f"{shown(least)} is above {most}."
     )
 
 
@@ -140,8 +140,8 @@ def _check_no_confusion(move: Move, number: str) -> None:
         )
         if odd:
             raise HiLoError(
-                f"{column} cannot go back to numbers: {odd} is no row's id, and would "
-                f"become none, or that of another row. Correct these references."
+                f"{column} cannot go back to numbers: {odd} is not the id of a row, "
+                f"and could become that of another row. Correct these references."
             )
 
 
@@ -152,7 +152,7 @@ def _check_no_strays(move: Move) -> None:
         odd = _strays(move, column, move.sql.text(name), f"{name} IS NOT NULL")
         if odd:
             raise HiLoError(
-                f"{column} refers to {odd}, which is no row of "
+                f"{column} refers to {odd}, which is not a row of "
                 f"{move.key.new.model._meta.label}. Correct these references first."
             )
 

@@ -204,8 +204,8 @@ def _generic_keys(given: Generic) -> Iterator[tuple[type[models.Model], str, str
         except (LookupError, ValueError, FieldDoesNotExist) as error:
             if label in given:
                 raise HiLoError(
-                    f"generic names {label!r} with {type_name!r} and {id_name!r}, "
-                    f"which is not there: {error}"
+                    f"generic contains {label!r} with {type_name!r} and {id_name!r}, "
+                    f"which does not exist: {error}"
                 ) from error
         else:
             yield model, type_name, id_name

@@ -41,7 +41,7 @@ def _go_on(move: Move) -> Step:
         connection, last = move.connection, counters.next_default(move) - 1
         dialect_of(connection).raise_default(connection, move.key.table, last)
 
-    what = "Let AUTOINCREMENT go on over all numbers"
+    what = "Continue AUTOINCREMENT above all numbers"
     return Step(what, move.key.table, _LOCK, ("UPDATE sqlite_sequence",), go_on)
 
 

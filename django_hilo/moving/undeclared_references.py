@@ -31,10 +31,10 @@ def check_references(columns: list[Column], connection: Any) -> None:
                 connection, table, str(field.column)
             ):
                 raise HiLoError(
-                    f"{model._meta.label}.{field.name} refers to {columns[0]}, and "
-                    f"the state of this migration does not have it. Add the migration "
-                    f"that made it to the dependencies of this one; an app without "
-                    f"migrations needs some first."
+                    f"{model._meta.label}.{field.name} refers to {columns[0]}, but is "
+                    f"not in the state of this migration. Add the migration that "
+                    f"created it to the dependencies of this one; if its app has no "
+                    f"migrations, create some first."
                 )
 
 
@@ -57,9 +57,9 @@ def check_dependencies(operation: Any, columns: list[Column], connection: Any) -
                 ]
                 last = max(applied, default="__first__")
                 raise HiLoError(
-                    f"{column} refers to {columns[0]}, and {migration} does not depend "
-                    f"on the migration that made it: the way back would not find it. "
-                    f'Add ("{app_label}", "{last}") to its dependencies.'
+                    f"{column} refers to {columns[0]}, but {migration} does not depend "
+                    f"on the migration that created it, so the reverse migration would "
+                    f'miss it. Add ("{app_label}", "{last}") to its dependencies.'
                 )
 
 

@@ -111,7 +111,7 @@ def test_step_by_step_and_back(shop):
     plan = shop.manage("hilo_move_plan", "shop", "0002", "--backwards", expect=1)
     assert "is not applied on 'default'" in plan
     assert "no migration" in shop.manage("hilo_move_plan", "shop", "9", expect=1)
-    assert "no MoveToHiLo" in shop.manage(
+    assert "contains no MoveToHiLo" in shop.manage(
         "hilo_move_plan", "shop", "0001", "--backwards", expect=1
     )
 

@@ -70,12 +70,12 @@ def test_there_and_back(settings, shared, new_process):
     settings.HILO = {"NODE_TAG": "A"}
     new_process()
     assert Order.objects.create().pk == "orders/110-A"
-    assert "nothing is to be done" in adopt("orders")
+    assert "there is nothing to do" in adopt("orders")
 
     settings.HILO = {"NODE_TAG": "A", "SOURCES": {"orders": PARTNER}}
     assert "It was raised to 149." in adopt("orders", "--back")
     assert stored() == 15
-    assert "nothing is to be done" in adopt("orders", "--back")
+    assert "there is nothing to do" in adopt("orders", "--back")
     new_process()
     assert Order.objects.create().pk == "orders/150"
 
@@ -92,13 +92,13 @@ def test_the_highest_id_counts_where_the_counter_fell_back(shared):
 def test_nothing_falls(shared):
     HiLoDocument.objects.create(collection="orders", node_tag="A", max=5000)
     PARTNER.raise_floor("default", 100)
-    assert "nothing is to be done" in adopt("orders")
+    assert "there is nothing to do" in adopt("orders")
     assert own_max() == 5000
     adopt("orders", "--back")
     assert PARTNER.read_max("default") >= 5000
     PARTNER.raise_floor("default", 90_000)
     before = stored()
-    assert "nothing is to be done" in adopt("orders", "--back")
+    assert "there is nothing to do" in adopt("orders", "--back")
     assert stored() == before
 
 
@@ -143,7 +143,7 @@ def test_a_source_by_its_path():
     ("arguments", "said"),
     [
         (["orders", "--source", "no.such"], "cannot be imported"),
-        (["orders", "--source", "tests.management.test_adopt.ROW"], "no source"),
+        (["orders", "--source", "tests.management.test_adopt.ROW"], "is not a source"),
         (["orders", "--table", "numbers"], "TABLE.COLUMN"),
         (["orders", "--table", "no_such.id"], "no_such"),
         (["orders", "--back"], "HILO['SOURCES']"),

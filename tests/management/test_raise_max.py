@@ -91,7 +91,7 @@ def test_a_database_without_ids_is_no_success(settings):
             return db != "default"
 
     settings.DATABASE_ROUTERS = [NothingOnDefault()]
-    with pytest.raises(CommandError, match="each that has: other"):
+    with pytest.raises(CommandError, match="each database that has: other"):
         run()
     insert_by_sql("orders/7-B", using="other")
     assert "was raised: 0 to 7" in run(database="other")

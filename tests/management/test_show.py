@@ -301,7 +301,9 @@ class TestBuckets:
 
     @pytest.mark.parametrize("rows", ["0", "-1", "x"])
     def test_less_than_one_row_is_no_bound(self, rows):
-        with pytest.raises(CommandError, match=f"'{rows}' is no count of rows"):
+        with pytest.raises(
+            CommandError, match=f"'{rows}' is not an integer of at least 1"
+        ):
             show("--buckets", f"--oversized={rows}")
         assert show("--buckets", "--oversized=1")
 

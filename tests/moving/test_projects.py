@@ -204,7 +204,7 @@ def test_references_of_no_constraint_and_no_dependency(tmp_path):
         moved(project)
         a_shop(project, "shop", "visits", key="HiLoField")
         failed = project.manage("migrate", expect=1)
-        assert "visits.Visit.order refers to shop.Order.id, and shop.0002" in failed
+        assert "visits.Visit.order refers to shop.Order.id, but shop.0002" in failed
         assert 'Add ("visits", "0001_initial") to its dependencies.' in failed
         assert failed.splitlines()[-1].removeprefix(
             "django_hilo.exceptions.HiLoError: "

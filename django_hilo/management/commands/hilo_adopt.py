@@ -21,10 +21,10 @@ class Command(BaseCommand):
     """Raise our own counter over that of another system, or the other way round."""
 
     help = (
-        "Raises our own counter over that of another system, over the ids in the "
-        "model's table, and over the keys of --table; with --back raises the other "
-        "system's counter. Never lowers one. Try --dry-run first; then stop all that "
-        "draw from either counter, run it, and start only those that use the new one."
+        "Raises our counter above that of another system, the ids in the model's table "
+        "and the keys of --table; with --back, raises the other system's counter. "
+        "Never lowers one. Try --dry-run first; then stop each process that uses one "
+        "of them, run this, and start only those that use the new counter."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,19 +35,19 @@ class Command(BaseCommand):
             "--source",
             type=_source,
             metavar="PATH",
-            help="Where the other counter is declared, such as shop.sources.ORDERS. "
+            help="The other counter's source object, such as shop.sources.ORDERS. "
             "Default: the source of the field, or of HILO['SOURCES'].",
         )
         parser.add_argument(
             "--table",
             type=_column,
             metavar="TABLE.COLUMN",
-            help="A table whose integer keys the counter must be over, too.",
+            help="A table whose integer keys the counter must exceed as well.",
         )
         parser.add_argument(
             "--back",
             action="store_true",
-            help="Raise the other system's counter over our own.",
+            help="Raise the other system's counter above ours.",
         )
         parser.add_argument(
             "--database",
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             help="The database of the rows. Default: where the routers write them.",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="Only say what would be raised."
+            "--dry-run", action="store_true", help="Only print what would be raised."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -71,7 +71,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"{finding.name}: up to {finding.number}")
             self.stdout.write(f"{move.to.name}: up to {move.before}")
             if not move.is_needed:
-                self.stdout.write("It is over all of these; nothing is to be done.")
+                self.stdout.write("It is above all of these; there is nothing to do.")
             elif options["dry_run"]:
                 self.stdout.write(f"It would be raised to {move.number}.")
             else:
@@ -88,7 +88,7 @@ def _source(path: str) -> Source:
     except ImportError as error:
         raise ArgumentTypeError(f"{path!r} cannot be imported: {error}") from error
     if not isinstance(found, Source):
-        raise ArgumentTypeError(f"{path!r} is {found!r}, no source of django_hilo.")
+        raise ArgumentTypeError(f"{path!r} is not a source of django_hilo: {found!r}.")
     return found
 
 
@@ -104,8 +104,8 @@ def _quoted(table: KeyColumn | None, using: str | None) -> KeyColumn | None:
 def _column(text: str) -> KeyColumn:
     table, _, column = text.rpartition(".")
     if not table or not column:
-        raise ArgumentTypeError(f"{shown(text)} is not as TABLE.COLUMN.")
+        raise ArgumentTypeError(f"{shown(text)} is not of the form TABLE.COLUMN.")
     # Django quotes names, but for those in quotes, and no quote inside one.
     if not all(map(_NAME.fullmatch, text.split("."))):
-        raise ArgumentTypeError(f"{shown(text)} has a quotation mark inside a name.")
+        raise ArgumentTypeError(f"{shown(text)} contains a quotation mark.")
     return KeyColumn(table, column)

@@ -14,14 +14,16 @@ class Command(BaseCommand):
     """Print the steps of a `MoveToHiLo` migration."""
 
     help = (
-        "Prints what the MoveToHiLo operations of a migration would do to a database, "
-        "step by step: tables, rows, locks and SQL, after the checks of the move. "
-        "Changes nothing."
+        "Prints the steps that the MoveToHiLo operations of a migration would take on "
+        "a database, with tables, rows, locks and SQL, after checking that the move is "
+        "possible. Changes nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("app_label", help="App label of the migration.")
-        parser.add_argument("migration_name", help="Name of the migration, or a start.")
+        parser.add_argument(
+            "migration_name", help="Name of the migration, or a prefix."
+        )
         parser.add_argument(
             "--database",
             default=DEFAULT_DB_ALIAS,
@@ -29,7 +31,7 @@ class Command(BaseCommand):
             help="The database of the rows. Default: %(default)s.",
         )
         parser.add_argument(
-            "--backwards", action="store_true", help="Print the way back."
+            "--backwards", action="store_true", help="Print the reverse migration."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

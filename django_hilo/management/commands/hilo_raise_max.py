@@ -28,7 +28,7 @@ class Command(BaseCommand):
     help = (
         "Raises Max of each counter, and each gapless counter, to the highest id in "
         "the tables if it is lower: after a restore, a failover or an import by SQL. "
-        "Never lowers it; may run beside writers."
+        "Never lowers a counter. Other processes may write at the same time."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             "collections",
             nargs="*",
             metavar="collection",
-            help="Only these collections; all where none is given.",
+            help="Only these collections. Default: all.",
         )
         parser.add_argument(
             "--database",
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             help="The database of the rows. Default: %(default)s.",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="Only say what would be raised."
+            "--dry-run", action="store_true", help="Only print what would be raised."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             elsewhere = [alias for alias in aliases() if any(fields_on(alias))]
             if elsewhere:
                 raise CommandError(
-                    f"No model has ids on {using!r}. Run it with --database for each "
+                    f"No model has ids on {using!r}. Use --database for each database "
                     f"that has: {', '.join(elsewhere)}."
                 )
             self.say("No model has ids.")
@@ -69,8 +69,8 @@ class Command(BaseCommand):
         missing = ", ".join(map(shown, sorted(wanted - known)))
         if missing:
             raise CommandError(
-                f"No model on {using!r} has ids of {missing}. "
-                f"There are: {', '.join(sorted(known))}."
+                f"No model on {using!r} has ids of {missing}. Choose from: "
+                f"{', '.join(sorted(known))}."
             )
         failed = 0
         for field, raise_it in tasks:

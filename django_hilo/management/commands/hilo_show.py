@@ -20,27 +20,24 @@ OVERSIZED = 100_000
 class Command(BaseCommand):
     """List the counters, or the sizes of buckets."""
 
-    help = (
-        "Shows the counters, or how full the buckets are that ids belong to. Changes "
-        "nothing."
-    )
+    help = "Shows the counters, or the number of rows in each bucket. Changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--database",
             choices=tuple(connections),
-            help="Only this database; all where none is given.",
+            help="Only this database. Default: all.",
         )
         parser.add_argument(
             "--format",
             choices=("table", "json"),
             default="table",
-            help="For people, or for programs. Default: %(default)s.",
+            help="Output for people or for programs. Default: %(default)s.",
         )
         parser.add_argument(
             "--buckets",
             action="store_true",
-            help="The rows of each model by bucket and database. Reads all ids of "
+            help="Show the rows of each model by bucket and database. Reads all ids of "
             "models without a BucketField.",
         )
         parser.add_argument(
@@ -48,7 +45,7 @@ class Command(BaseCommand):
             type=_count,
             default=OVERSIZED,
             metavar="ROWS",
-            help="Warn of buckets with more rows of a model. Default: %(default)s.",
+            help="Warn about buckets with more rows than this. Default: %(default)s.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,7 +71,7 @@ class Command(BaseCommand):
                 self.show_counters(**found)
         except Error as error:
             raise CommandError(
-                f"{str(error).strip()} (Are all migrations applied?)"
+                f"{str(error).strip()} (Have all migrations been applied?)"
             ) from error
         except ImportError as error:
             raise CommandError(str(error)) from error
@@ -148,7 +145,7 @@ class Command(BaseCommand):
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is no count of rows: at least 1.")
+        raise ArgumentTypeError(f"{text!r} is not an integer of at least 1.")
     return int(text)
 
 
