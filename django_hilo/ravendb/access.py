@@ -32,19 +32,19 @@ def check_access(request: HttpRequest, token: str | None, permission: str) -> st
     """
     if token is not None:
         if not is_accepted(token):
-            raise _nobody("The token in the URL is not one that this server accepts.")
+            raise _nobody("The token in the URL is not accepted by this server.")
         if permission != TAKE_IDS:
             raise Refusal(
                 403,
                 _TYPE,
-                f"A token lets ids be taken, and no more: name a user who has "
-                f"{permission!r} with HTTP Basic.",
+                f"A token only permits taking ids: use HTTP Basic with a user who has "
+                f"{permission!r}.",
             )
         return _mark("token", token)
     credentials = read_basic(request.META.get("HTTP_AUTHORIZATION", ""))
     if credentials is None or not apps.is_installed("django.contrib.auth"):
         raise _nobody(
-            "Name a user with HTTP Basic, or put a token into the URL before "
+            "Send a user name with HTTP Basic, or put a token into the URL before "
             "'databases' (HILO['RAVENDB_TOKENS'])."
         )
     request.user = _user(request, *credentials, permission)

@@ -28,8 +28,8 @@ def alias_of(database: str) -> str:
     raise Refusal(
         400,
         "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException",
-        f"There is no database {shown(database)} here: mind the spelling, or have it "
-        f"added to HILO['RAVENDB_DATABASES'].",
+        f"There is no database {shown(database)} here: check the spelling, or add it "
+        f"to HILO['RAVENDB_DATABASES'].",
     )
 
 
@@ -67,9 +67,9 @@ def _make(row: Any, using: str, caller: str) -> None:
         raise Refusal(
             400,
             "System.InvalidOperationException",
-            f"{shown(row.collection)} has no counter, and names make {MOST_OF_ONE} for "
-            f"a client and {MOST_COUNTERS} in all at most: mind the spelling, or add "
-            f"it in the admin.",
+            f"{shown(row.collection)} has no counter. Clients can create at most "
+            f"{MOST_OF_ONE} each and {MOST_COUNTERS} in total: check the spelling, or "
+            f"add the counter in the admin.",
         )
     row.made_by = caller
     rows.bulk_create([row], ignore_conflicts=True)

@@ -53,7 +53,7 @@ def endpoint(
             try:
                 if request.method != method:
                     text, allowed = (
-                        f"Only {method} is answered here.",
+                        f"Only {method} is allowed here.",
                         {"Allow": method},
                     )
                     raise Refusal(405, "System.NotSupportedException", text, allowed)
@@ -74,9 +74,9 @@ def not_found(request: HttpRequest, **names: str) -> HttpResponse:
     refusal = Refusal(
         404,
         "Raven.Client.Exceptions.Routing.RouteNotFoundException",
-        "There is nothing here but hilo/next, hilo/return, identity/next, "
-        "identity/seed and debug/identities under databases/{name}/, and topology, "
-        "none with a '/' at the end.",
+        "The paths here are topology and, under databases/{name}/, hilo/next, "
+        "hilo/return, identity/next, identity/seed and debug/identities, without a "
+        "'/' at the end.",
     )
     return _unstored(_error(refusal, "/"))
 
@@ -120,13 +120,13 @@ def _refusal(error: Exception, route: str) -> Refusal:
     if isinstance(error, BUSY):
         # The text may tell of hosts and ports.
         logger.warning("RavenDB's %s failed: %s", route, error)
-        told = "The database is busy or away; try again."
+        told = "The database is busy or unavailable; try again."
         return Refusal(503, "System.TimeoutException", told)
     if isinstance(error, (CounterExhausted, RangeNotLent)):
         logger.warning("RavenDB's %s failed: %s", route, error)
         return Refusal(400, "System.InvalidOperationException", str(error))
     logger.exception("RavenDB's %s failed", route)
-    told = "The server cannot do it now; its log tells why."
+    told = "The request failed; see the server's log for the reason."
     return Refusal(500, "System.InvalidOperationException", told)
 
 

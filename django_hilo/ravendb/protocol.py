@@ -109,7 +109,7 @@ def collection_in(query: QueryDict, name: str, end: str = "") -> str:
     text = _one(query, name)
     if not text.strip():
         raise _bad_parameter(
-            f"{name!r} is missing; name a collection, as in {name}=orders."
+            f"{name!r} is missing; pass a collection, as in {name}=orders."
         )
     try:
         return check_collection(text.removesuffix(end))
@@ -132,7 +132,7 @@ def integer_in(
     if number is None or not least <= number <= MAX_NUMBER:
         bound = "-2^63" if least < 0 else least
         raise _bad_parameter(
-            f"{name} must be a whole number from {bound} to 2^63-1, not {shown(text)}."
+            f"{name} must be an integer from {bound} to 2^63-1, not {shown(text)}."
         )
     return number
 

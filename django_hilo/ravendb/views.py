@@ -70,7 +70,7 @@ def return_range(request: HttpRequest, database: str) -> HttpResponse:
     try:
         remote.take_back(target, end, last, issuer=request.META[CALLER])
     except RangeNotReturned as refused:
-        logger.debug("A client of RavenDB's keeps a gap: %s", refused)
+        logger.debug("A RavenDB client could not return numbers: %s", refused)
     return HttpResponse(status=204)
 
 
@@ -82,7 +82,7 @@ def topology(request: HttpRequest) -> HttpResponse:
         raise Refusal(
             404,
             "Raven.Client.Exceptions.Routing.RouteNotFoundException",
-            "With HTTP Basic the clients stay with the URL that they were given.",
+            "With HTTP Basic, clients must keep the URL that they were given.",
         )
     database = request.GET.get("name", "")
     base = request.build_absolute_uri(request.path).removesuffix("/topology")
@@ -139,8 +139,8 @@ def _bounded(last_max: int, target: Target) -> int:
     known = target.source.read_max(target.using)
     if last_max > known + jump:
         text = (
-            f"lastMax is {last_max}, but Max of {shown(target.collection)} is {known}: "
-            f"more than {jump} apart (HILO['MAX_FLOOR_JUMP']). If the counter fell "
+            f"lastMax is {last_max}, more than {jump} (HILO['MAX_FLOOR_JUMP']) above "
+            f"Max of {shown(target.collection)}, which is {known}. If the counter fell "
             f"back, raise Max in the admin first."
         )
         logger.warning("RavenDB's hilo/next on %r was refused: %s", target.using, text)

@@ -19,10 +19,7 @@ def check_length(request: Request) -> None:
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
         raise ParseError(
-            _(
-                "The body's length must stand in Content-Length, and be %(most)d bytes "
-                "at most."
-            )
+            _("The request needs a Content-Length header, of at most %(most)d bytes.")
             % {"most": MAX_BODY}
         )
     if length.isdecimal() and (len(length) > 18 or int(length) > MAX_BODY):
@@ -45,7 +42,7 @@ class JSONParser(parsers.JSONParser):
         try:
             return super().parse(stream, media_type, parser_context)
         except RecursionError:
-            raise ParseError(_("JSON parse error - nested too deeply.")) from None
+            raise ParseError(_("The JSON in the body is nested too deeply.")) from None
 
 
 PARSERS = [JSONParser, parsers.FormParser, parsers.MultiPartParser]

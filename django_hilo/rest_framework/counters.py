@@ -46,8 +46,8 @@ def gapless(collection: str, using: str | None) -> Target:
     if not settings.SHOW_NODE_TAG and target.field is not None:
         raise Conflict(
             _(
-                "The ids of %(collection)s do not show the node tag, so a gapless one "
-                "would look like one of a range."
+                "Gapless ids of %(collection)s could equal ids of a range, because ids "
+                "do not show the node tag."
             )
             % {"collection": target.collection}
         )

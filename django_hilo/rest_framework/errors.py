@@ -41,14 +41,14 @@ class Unavailable(APIException):
     """The server must be mended first."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
-    default_detail = _("The server cannot do it now; its log tells why.")
+    default_detail = _("The request failed; see the server's log for the reason.")
     default_code = "unavailable"
 
 
 class Busy(Unavailable):
     """It may work when asked again; DRF makes Retry-After of ``wait``, in seconds."""
 
-    default_detail = _("The database is busy or away; try again.")
+    default_detail = _("The database is busy or unavailable; try again.")
     default_code = "busy"
     wait = 1
 

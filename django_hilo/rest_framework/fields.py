@@ -35,11 +35,9 @@ class WholeNumberField(serializers.IntegerField):
     """
 
     default_error_messages = {
-        "required": _("Give a whole number from {min_value} to {max_value}."),
-        "null": _("Give a whole number from {min_value} to {max_value}."),
-        "invalid": _(
-            "Give a whole number from {min_value} to {max_value}, not {value}."
-        ),
+        "required": _("Enter an integer from {min_value} to {max_value}."),
+        "null": _("Enter an integer from {min_value} to {max_value}."),
+        "invalid": _("Enter an integer from {min_value} to {max_value}, not {value}."),
     }
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
@@ -111,7 +109,7 @@ class NameField(serializers.ChoiceField):
     """One of some names; the message lists them, and cuts another that is long."""
 
     default_error_messages = {
-        "invalid_choice": _("{input} is none of these: {choices}.")
+        "invalid_choice": _("{input} is not a valid choice: {choices}.")
     }
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
@@ -124,7 +122,7 @@ class DatabaseField(NameField):
     """The alias of a database that may hold counters, as the settings have it now."""
 
     default_error_messages = {
-        "invalid_choice": _("{input} holds no counters; choose among: {choices}.")
+        "invalid_choice": _("{input} has no counters. Choose from: {choices}.")
     }
 
     def __init__(self, **kwargs: Any) -> None:

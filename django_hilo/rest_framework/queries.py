@@ -24,10 +24,7 @@ class DatabaseQuery(serializers.Serializer[Any]):
 
     database = DatabaseField(
         required=False,
-        help_text=_(
-            "The alias of a database that holds counters; without it the routers "
-            "decide."
-        ),
+        help_text=_("A database alias with counters. Default: the routers decide."),
     )
 
 
@@ -45,12 +42,12 @@ class DocumentsQuery(PageQuery):
 
     collection = CollectionField(
         required=False,
-        help_text=_("Only counters of this collection, in whatever case."),
+        help_text=_("Only counters of this collection; not case-sensitive."),
     )
     node_tag = serializers.RegexField(
         r"^(-|[A-Z]{1,4})\Z",
         required=False,
-        help_text=_("Only counters of this node; - for those without one."),
+        help_text=_("Only counters of this node; - for those without a node tag."),
     )
     search = SearchField(
         required=False,
@@ -63,5 +60,5 @@ class DocumentsQuery(PageQuery):
     ordering = NameField(
         choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)],
         required=False,
-        help_text=_("By what to order; downwards after a minus."),
+        help_text=_("The sort order; prefix with a minus for descending."),
     )

@@ -52,7 +52,7 @@ _DETAIL = _object(detail=_TEXT)
 _NOT_RETURNED = _object(returned={"type": "boolean", "enum": [False]}, detail=_TEXT)
 _MISTAKES = {
     "type": "object",
-    "description": "Messages by the name of what is wrong, or a `detail`.",
+    "description": "Messages by the name of the invalid field, or a `detail`.",
     "additionalProperties": {"oneOf": [_TEXT, {"type": "array", "items": _TEXT}]},
 }
 
@@ -78,33 +78,33 @@ def _problem(description: Any, schema: Any = _DETAIL) -> OpenApiResponse:
 
 
 _ALWAYS = {
-    400: _problem(_("The body or the query is wrong; it says why."), _MISTAKES),
-    401: _problem(_("Who is asking is not known.")),
-    403: _problem(_("The permission is missing.")),
+    400: _problem(_("The body or the query is invalid."), _MISTAKES),
+    401: _problem(_("Authentication is required.")),
+    403: _problem(_("The caller lacks the permission.")),
     404: _problem(_("There is no such counter or page.")),
-    406: _problem(_("The answer cannot have the format that was asked for.")),
-    429: _problem(_("Too many requests; Retry-After says when to come back.")),
-    503: _problem(_("The database is busy or away; where Retry-After stands, retry.")),
+    406: _problem(_("The requested format is not available.")),
+    429: _problem(_("Too many requests; retry after the time in Retry-After.")),
+    503: _problem(_("The database is unavailable; with Retry-After, try again.")),
 }
-_WITH_BODY = {415: _problem(_("The body has another format than JSON."))}
-_EXHAUSTED = {409: _problem(_("The counter has too few numbers under 2^63-1."))}
+_WITH_BODY = {415: _problem(_("The body is not JSON."))}
+_EXHAUSTED = {409: _problem(_("The counter has too few numbers left below 2^63."))}
 
 
 _PATH: list[tuple[str, dict[str, Any], Any]] = [
     (
         "collection",
         _COLLECTION,
-        _("The family of ids that share a counter, in whatever case."),
+        _("The family of ids that share a counter; not case-sensitive."),
     ),
     (
         "node_tag",
         _TEXT | {"pattern": "^(-|[A-Z]{1,4})$"},
-        _("The database node of the counter; - for a counter without a tag."),
+        _("The node tag of the counter; - for a counter without a tag."),
     ),
     (
         "node_tag of a prefix",
         _TEXT | {"pattern": "^[A-Z]{1,4}$"},
-        _("The database node whose ids show the prefix."),
+        _("The node tag that has the prefix."),
     ),
 ]
 _IN_PATH = {
@@ -171,7 +171,7 @@ def describe() -> None:
         sends={"max": 500},
         body=serializers.RaiseMaxSerializer,
         shows=orders | {"max": 500},
-        conflict={409: _problem(_("Max is over it already."))},
+        conflict={409: _problem(_("Max is already higher."))},
     )
     _describe(
         views.NextIds,
@@ -213,7 +213,7 @@ def describe() -> None:
         "collection",
         sends={"high": 1064, "last": 70, "ticket": ticket},
         shows={"returned": True, "max": 70},
-        conflict={409: _problem(_("It stays a gap."), _NOT_RETURNED)},
+        conflict={409: _problem(_("The numbers stay a gap."), _NOT_RETURNED)},
     )
     _describe(
         views.NextGaplessNumber,

@@ -30,7 +30,7 @@ class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
 class RaiseMaxSerializer(serializers.Serializer[Any]):
     """The new Max of a counter."""
 
-    max = NumberField(help_text=_("The highest number reserved so far; only rises."))
+    max = NumberField(help_text=_("The highest number reserved so far."))
 
 
 class NextIdsSerializer(serializers.Serializer[Any]):
@@ -50,7 +50,7 @@ class NumberedIdsSerializer(serializers.Serializer[Any]):
 class RangeSizeSerializer(serializers.Serializer[Any]):
     """How many numbers to reserve."""
 
-    size = CountField(help_text=_("How many numbers, one after the other."))
+    size = CountField(help_text=_("How many consecutive numbers to reserve."))
 
 
 class RangeSerializer(serializers.Serializer[Any]):
@@ -62,25 +62,25 @@ class RangeSerializer(serializers.Serializer[Any]):
     low = serializers.IntegerField(min_value=1)
     high = serializers.IntegerField(min_value=1)
     node_tag = serializers.CharField(
-        allow_blank=True, help_text=_("As the ids show it; empty: they show none.")
+        allow_blank=True, help_text=_("As shown in ids; empty if ids do not show it.")
     )
     width = serializers.IntegerField(
         min_value=0,
         max_value=MAX_WIDTH,
-        help_text=_("Digits of a number, with leading zeros; 0: as many as it has."),
+        help_text=_("Number of digits, with leading zeros; 0 for no padding."),
     )
     ticket = serializers.CharField(
-        help_text=_("A secret, to be shown when the unused end is returned.")
+        help_text=_("A secret that must be sent to return the unused end.")
     )
 
 
 class RangeReturnSerializer(serializers.Serializer[Any]):
     """The unused end of a range."""
 
-    high = NumberField(least=1, help_text=_("As it was given."))
-    last = NumberField(help_text=_("The highest number used; low - 1 for none."))
+    high = NumberField(least=1, help_text=_("As received."))
+    last = NumberField(help_text=_("The highest number used; if none, low - 1."))
     ticket = serializers.RegexField(
-        r"^[0-9A-Za-z-]{1,32}\Z", max_length=32, help_text=_("As it was given.")
+        r"^[0-9A-Za-z-]{1,32}\Z", max_length=32, help_text=_("As received.")
     )
 
 
@@ -105,8 +105,8 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
 
     prefix = ServerPrefixField(
         help_text=_(
-            "Empty, or ends in a character that is no digit: NorthServer/ gives "
-            "orders/NorthServer/1. Holds from each process's next range on."
+            "Empty, or a text that does not end in a digit: NorthServer/ makes ids "
+            "such as orders/NorthServer/1. Applies from each process's next range on."
         )
     )
 

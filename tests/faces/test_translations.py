@@ -212,18 +212,24 @@ def client():
 @pytest.mark.parametrize(
     ("method", "address", "sent", "status", "shown"),
     [
-        ("post", "collections/orders/next-id/", {"count": 0}, 400, "«Give a whole"),
+        ("post", "collections/orders/next-id/", {"count": 0}, 400, "«Enter an integer"),
         ("post", "collections/nobody/next-id/", {}, 404, "«No model has ids of"),
         ("post", "collections/9/next-id/", {}, 404, "«The collection '9' must"),
         ("get", "documents/orders/C/", None, 404, "«There is no counter 'orders/C'"),
-        ("patch", "documents/orders/A/", {"max": 1}, 409, "«Max of 'orders/A' is 32"),
+        (
+            "patch",
+            "documents/orders/A/",
+            {"max": 1},
+            409,
+            "«Max of 'orders/A' is now 32",
+        ),
         ("put", "prefixes/A/", {"prefix": "4"}, 400, "«The server prefix '4' must"),
         (
             "post",
             "collections/orders/ranges/return/",
             {"high": 32, "last": 1, "ticket": "0" * 32},
             409,
-            "«The range up to 32 is not the newest of",
+            "«The range up to 32 is no longer the newest of",
         ),
         (
             "post",
@@ -245,7 +251,7 @@ def test_rest_is_translated(
 def test_the_schema_is_translated(client, translated):
     described = client.options("/hilo/collections/orders/ranges/").json()
     asked = described["actions"]["POST"]["size"]["help_text"]
-    assert asked == "«How many numbers, one after the other.»"
+    assert asked == "«How many consecutive numbers to reserve.»"
 
 
 def test_a_word_of_two_meanings_has_two_translations():

@@ -18,8 +18,8 @@ from django_hilo.models import HiLoDocument
 from django_hilo.ravendb import access, views
 from tests.conftest import PROJECT
 
-BUSY = "The database is busy or away; try again."
-BROKEN = "The server cannot do it now; its log tells why."
+BUSY = "The database is busy or unavailable; try again."
+BROKEN = "The request failed; see the server's log for the reason."
 pytestmark = pytest.mark.django_db
 
 TOKEN = "open-sesame-7731"
@@ -283,7 +283,7 @@ class TestNothingIsLogged:
             (
                 RuntimeError("inner matters"),
                 500,
-                "The server cannot do it now; its log tells why.",
+                "The request failed; see the server's log for the reason.",
             ),
         ],
     )

@@ -162,7 +162,7 @@ class TestParameters:
     @pytest.mark.parametrize("given", ["", "end=", "end=null", "last=1"])
     def test_a_number_that_is_needed(self, given):
         assert integer_in(QueryDict("end=-5"), "end") == -5
-        with pytest.raises(Refusal, match="must be a whole number"):
+        with pytest.raises(Refusal, match="must be an integer"):
             integer_in(QueryDict(given), "end")
 
 

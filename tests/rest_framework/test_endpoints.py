@@ -266,7 +266,7 @@ class TestBounds:
         settings.HILO = {**settings.HILO, "MAX_NUMBERS_PER_REQUEST": 7}
         assert post(client, address, {name: 7}).status_code == 201
         answer = post(client, address, {name: 8})
-        assert answer.json() == {name: ["Give a whole number from 1 to 7, not 8."]}
+        assert answer.json() == {name: ["Enter an integer from 1 to 7, not 8."]}
 
     def test_a_size_is_needed(self, client):
         assert "from 1 to 10000" in post(client, RANGES).json()["size"][0]
