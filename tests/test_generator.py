@@ -99,7 +99,7 @@ class TestCounts:
     @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
     def test_bad_counts(self, n):
         for take in (next_numbers, next_ids):
-            with pytest.raises(ValueError, match="whole number of at least 1"):
+            with pytest.raises(ValueError, match="an integer of at least 1"):
                 take(Order, n)
 
     def test_many_at_once_cost_one_reservation(self):

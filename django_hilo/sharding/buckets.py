@@ -21,17 +21,18 @@ def bucket_of(id: str) -> int:
         from xxhash import xxh64_intdigest  # optional, and few projects need buckets
     except ImportError as error:
         raise ImportError(
-            'Buckets need the package xxhash: pip install "django-hilo[sharding]".'
+            "Buckets require the package xxhash. Run: pip install "
+            '"django-hilo[sharding]"'
         ) from error
     if not isinstance(id, str):
         raise InvalidDocumentId(
-            f"{id!r} has no bucket: a str is needed, not {type(id).__name__}."
+            f"{id!r} has no bucket: expected a str, got {type(id).__name__}."
         )
     try:
         hashed = lower(deciding_part(id)).encode()
     except UnicodeEncodeError as error:
         raise InvalidDocumentId(
-            f"{id!r} has no bucket: it holds half a character (a lone surrogate)."
+            f"{id!r} has no bucket: it contains half of a surrogate pair."
         ) from error
     return xxh64_intdigest(hashed) % BUCKETS
 

@@ -20,17 +20,19 @@ class Shards:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= BUCKETS:
-            raise ValueError(f"{self.count!r} shards: from 1 to {BUCKETS} are needed.")
+            raise ValueError(
+                f"The number of shards must be from 1 to {BUCKETS}, not {self.count!r}."
+            )
         for prefix, numbers in self.prefixes.items():
             if len(prefix) < 2 or not prefix.endswith(("/", "-")):
-                raise ValueError(f"The prefix {prefix!r} does not end in '/' or '-'.")
+                raise ValueError(f"The prefix {prefix!r} must end in '/' or '-'.")
             if not numbers or not set(numbers) <= set(range(self.count)):
                 raise ValueError(
-                    f"The shards of {prefix!r} are {numbers!r}: name some of 0 to "
-                    f"{self.count - 1}."
+                    f"The shards of {prefix!r} must be numbers from 0 to "
+                    f"{self.count - 1}, not {numbers!r}."
                 )
         if len({lower(prefix) for prefix in self.prefixes}) < len(self.prefixes):
-            raise ValueError("A prefix is there twice, in different case.")
+            raise ValueError("A prefix occurs twice, in different case.")
 
     def sharing(self, id: str) -> Sequence[int]:
         """Return the numbers of the shards that share the ids like this one."""

@@ -58,7 +58,7 @@ class TableGenerator:
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsafeSource(
-            "Doctrine ORM's TableGenerator was never finished: it reads without a "
-            "transaction and ignores lost updates (6,170 of 20,000 ids came twice when "
-            "measured). Use SequenceGenerator (doctrine.Sequence)."
+            "Doctrine ORM's TableGenerator is unfinished: it reads without a "
+            "transaction and ignores lost updates (6,170 of 20,000 ids were given "
+            "twice when measured). Use SequenceGenerator (doctrine.Sequence)."
         )

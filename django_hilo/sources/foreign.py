@@ -92,8 +92,8 @@ class ForeignCounter(Value, Source):
     def raise_floor(self, using: str, number: int) -> None:
         if number > self.max_number:
             raise CounterExhausted(
-                f"{self.name} cannot be raised over {number}: its ids end at "
-                f"{self.max_number} (max_number), where the partner's type does."
+                f"{self.name} cannot be raised above {number}: its ids are limited to "
+                f"{self.max_number} (max_number), as by the partner's type."
             )
         stored = self.rule.stored_over(number)
         raise_it = partial(self.storage.raise_to, rule=self.rule, stored=stored)
@@ -111,8 +111,8 @@ class ForeignCounter(Value, Source):
                 using,
                 self.storage.name,
                 if_missing=(
-                    f"{self.storage.name} is missing on {using!r}. Let the partner "
-                    f"make its schema, or add it by a migration."
+                    f"{self.storage.name} on {using!r} is missing. Let the partner "
+                    f"create its schema, or create it in a migration."
                 ),
                 bound=bound,
             )

@@ -21,7 +21,7 @@ from django_hilo.sources.storages.base import Storage
 def block_of(max_lo: int) -> int:
     """Return how many ids a hi gives: ``max_lo + 1``, or 1 for a max_lo under 1."""
     if isinstance(max_lo, bool) or not isinstance(max_lo, int):
-        raise ValueError(f"max_lo must be a whole number, not {max_lo!r}.")
+        raise ValueError(f"max_lo must be an integer, not {max_lo!r}.")
     return max(max_lo, 0) + 1
 
 
@@ -80,9 +80,9 @@ class MultipleHiLo(ForeignCounter):
 # The version that `_Enhanced` goes by until the project has named one.
 _LATEST = "7.2"
 _VERSION = (
-    'the version of Hibernate, as version="6.4.4". It is in the name of the partner\'s '
-    "hibernate-core-*.jar, in the output of `mvn dependency:tree` or `gradle "
-    "dependencies`, and in the partner's log where Hibernate starts (HHH000412)"
+    'the version of Hibernate, as in version="6.4.4". It is in the name of the '
+    "partner's hibernate-core-*.jar, in the output of `mvn dependency:tree` or "
+    "`gradle dependencies`, and in the log when Hibernate starts (HHH000412)"
 )
 
 
@@ -115,7 +115,7 @@ class _Enhanced(ForeignCounter):
         max_number: int = MAX_NUMBER,
     ) -> None:
         if stored_last_used and segment is None:
-            raise ValueError("stored_last_used is for a table with a segment.")
+            raise ValueError("stored_last_used requires a table with a segment.")
         self._has_version = version is not None
         version = _LATEST if version is None else version
         last_used = segment is not None and _number(version) >= (5, 3)
@@ -124,7 +124,7 @@ class _Enhanced(ForeignCounter):
         storage: Storage
         if sequence is not None and table is None:
             if segment is not None:
-                raise ValueError(f"{sequence!r} has no segment {segment!r}.")
+                raise ValueError(f"segment={segment!r} needs table=, not sequence=.")
             storage = Sequence(sequence)
         elif sequence is None and table is not None and segment is None:
             storage = Row(table, column)
@@ -132,7 +132,7 @@ class _Enhanced(ForeignCounter):
             start = initial_value - 1 if last_used else initial_value
             storage = Row(table, column, key={segment_column: segment}, start=start)
         else:
-            raise ValueError("Name either sequence= or table=.")
+            raise ValueError("Pass either sequence= or table=.")
         is_row = table is not None
         generator = _Generator(
             increment, is_row, last_used, initial_value, version, max_number
@@ -207,5 +207,5 @@ class PooledLo(_Enhanced):
 def _number(version: str) -> tuple[int, ...]:
     found = re.match(r"\d+(\.\d+)*", version) if isinstance(version, str) else None
     if found is None:
-        raise ValueError(f"version must be as '5.2.10', not {version!r}.")
+        raise ValueError(f"version must be of the form '5.2.10', not {version!r}.")
     return tuple(int(part) for part in found[0].split(".")[:3])

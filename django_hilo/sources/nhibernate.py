@@ -70,6 +70,6 @@ class EnhancedHiLo:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsafeSource(
             "The optimizer 'hilo' of NHibernate's enhanced generators gives ids twice "
-            "as soon as two processes run: it goes on from its old value. Use its "
-            "'pooled-lo', or the generator 'hilo' (nhibernate.HiLo)."
+            "as soon as two processes run, because it continues from its old value. "
+            "Use its 'pooled-lo', or the generator 'hilo' (nhibernate.HiLo)."
         )

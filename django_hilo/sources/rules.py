@@ -51,7 +51,7 @@ class Rule(Value, ABC):
         _check_size("block", block)
         _check_size("max_number", max_number)
         if max_number > MAX_NUMBER:
-            raise ValueError(f"max_number is 2^63-1 at most, not {max_number}.")
+            raise ValueError(f"max_number must be at most 2^63-1, not {max_number}.")
         self.block = block
         self.max_number = max_number
 
@@ -90,8 +90,8 @@ class Rule(Value, ABC):
         high = min(ids.high, self.max_number)
         if high - ids.low + 1 < at_least:
             raise CounterExhausted(
-                f"The next ids are {ids.low} to {ids.high}, and {at_least} of them are "
-                f"needed up to {self.max_number} (max_number). Widen the partner's "
+                f"The next ids are {ids.low} to {ids.high}, but {at_least} of them are "
+                f"required up to {self.max_number} (max_number). Widen the partner's "
                 f"type and column, then raise max_number."
             )
         return Range(ids.low, high)
@@ -244,4 +244,4 @@ class PooledBelow(_Additive):
 
 def _check_size(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least 1, not {value!r}.")

@@ -11,6 +11,7 @@ class HiLo:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsafeSource(
             "sqlalchemy-hilo reads its row without a lock and writes it without a "
-            "comparison: 940 of 2,400 ids came twice when measured. Stop its processes "
-            "for good, and take its counter over: Max is (next_hi + 1) * 10000."
+            "comparison: 940 of 2,400 ids were given twice when measured. Stop its "
+            "processes permanently, and take over its counter: Max is (next_hi + 1) * "
+            "10000."
         )

@@ -85,12 +85,12 @@ def test_ids_in_a_row_are_spread_over_ranges_evenly():
 
 @pytest.mark.parametrize("value", [None, 7, b"orders/1"])
 def test_what_is_no_text_has_no_bucket(value):
-    with pytest.raises(InvalidDocumentId, match="a str is needed"):
+    with pytest.raises(InvalidDocumentId, match="expected a str"):
         bucket_of(value)
 
 
 def test_half_a_character_has_no_bucket():
-    with pytest.raises(InvalidDocumentId, match="lone surrogate"):
+    with pytest.raises(InvalidDocumentId, match="surrogate pair"):
         bucket_of("orders/\ud800")
 
 

@@ -94,8 +94,8 @@ class TestPrefixes:
         (BUCKETS + 1, {}, "1048577 shards"),
         (3, {"eu": [0]}, "'eu' does not end in"),
         (3, {"/": [0]}, "'/' does not end in"),
-        (3, {"eu/": []}, r"'eu/' are \[\]: name some of 0 to 2"),
-        (3, {"eu/": [3]}, r"'eu/' are \[3\]: name some of 0 to 2"),
+        (3, {"eu/": []}, r"'eu/' must be .* 0 to 2, not \[\]"),
+        (3, {"eu/": [3]}, r"'eu/' must be .* 0 to 2, not \[3\]"),
         (3, {"eu/": [0], "EU/": [1]}, "twice"),
     ],
 )

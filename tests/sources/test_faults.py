@@ -58,7 +58,7 @@ class TestRowsThatAreMissing:
 
     def test_without_a_start(self, make):
         make(foreign.UNIQUE_KEY)
-        with pytest.raises(SourceMismatch, match="no row. Let the partner make"):
+        with pytest.raises(SourceMismatch, match="no row. Let the partner create"):
             drawn(HILO)
         message, is_certain = told(HILO)
         assert "no row" in message
@@ -70,7 +70,7 @@ class TestRowsThatAreMissing:
         with pytest.raises(SourceMismatch, match="Insert it with 0 before any"):
             drawn(MULTIPLE)
         message, is_certain = told(MULTIPLE)
-        assert "cannot be made safely" in message
+        assert "cannot be created safely" in message
         assert not is_certain
         assert execute("SELECT * FROM hibernate_sequences") == []
 
@@ -168,7 +168,7 @@ class TestEnds:
             drawn(HILO)
         assert stored("next_hi FROM hibernate_unique_key") == INT4
         message, is_certain = told(HILO)
-        assert f"is {INT4}; its type ends at {INT4}" in message
+        assert f"is {INT4}; its type allows at most {INT4}" in message
         assert is_certain
         with pytest.raises(CounterExhausted):
             HILO.raise_floor("default", 2**40)
@@ -184,7 +184,7 @@ class TestEnds:
     def test_the_last_tenth_is_told(self, unique_key):
         unique_key(INT4 // 10 * 9 + 1)
         message, is_certain = told(HILO)
-        assert "its type ends at 2147483647" in message
+        assert "its type allows at most 2147483647" in message
         assert not is_certain
         unique_key(INT4 // 10 * 9)
         assert HILO.faults("default") == []
@@ -205,10 +205,10 @@ class TestEnds:
     def test_a_sequence(self, make):
         make("CREATE SEQUENCE orders_seq INCREMENT BY 10 START WITH 921 MAXVALUE 950")
         source = hibernate.PooledLo(10, sequence="orders_seq")
-        message = "the sequence orders_seq is 921; its type ends at 950."
+        message = "the sequence orders_seq is 921; its type allows at most 950."
         assert told(source) == (message, False)
         assert drawn(source, 30) == [*range(921, 951)]
-        with pytest.raises(CounterExhausted, match="highest value.*[Ww]iden it"):
+        with pytest.raises(CounterExhausted, match="exhausted.*[Ww]iden it"):
             drawn(source, 1)
         assert told(source)[1]
 
@@ -218,7 +218,7 @@ class TestSequences:
     def test_another_increment_gives_nothing(self, make):
         make("CREATE SEQUENCE orders_seq INCREMENT BY 5")
         source = hibernate.PooledLo(10, sequence="orders_seq")
-        with pytest.raises(SourceMismatch, match="INCREMENT BY 5, .* says 10"):
+        with pytest.raises(SourceMismatch, match="INCREMENT BY 5, .* has 10"):
             drawn(source)
         message, is_certain = told(source)
         assert "INCREMENT BY 5" in message
@@ -230,7 +230,7 @@ class TestSequences:
         source = hibernate.PooledLo(10, sequence="orders_seq")
         assert drawn(source) == [*range(1, 41)]
         execute("ALTER SEQUENCE orders_seq INCREMENT BY 50")
-        with pytest.raises(SourceMismatch, match="INCREMENT BY 50, .* says 10"):
+        with pytest.raises(SourceMismatch, match="INCREMENT BY 50, .* has 10"):
             drawn(source)
 
     def test_one_that_starts_anew_gives_nothing(self, make):
@@ -265,7 +265,7 @@ class TestWhatIsMissing:
     def test_a_table(self):
         with pytest.raises(SourceMismatch, match=r"hibernate_unique_key.* is missing"):
             drawn(HILO)
-        with pytest.raises(SourceMismatch, match="Let the partner make"):
+        with pytest.raises(SourceMismatch, match="Let the partner create"):
             HILO.read_max("default")
         message, is_certain = told(HILO)
         assert message == "There is no table 'hibernate_unique_key' on 'default'."
@@ -289,7 +289,7 @@ class TestWhatIsMissing:
     def test_a_column_of_another_type(self, make):
         make("CREATE TABLE hibernate_unique_key (next_hi varchar(20))")
         message, is_certain = told(HILO)
-        assert "no whole number" in message
+        assert "not an integer" in message
         assert is_certain
 
     @needs_sequences

@@ -57,13 +57,15 @@ class TestColumnsThatCut:
         source = counter()
         assert drawn(source) == [last]
         for _ in range(2):
-            with pytest.raises(CounterExhausted, match=f"the column made {last} of it"):
+            with pytest.raises(
+                CounterExhausted, match=f"the column stored {last} instead"
+            ):
                 drawn(source)
         with pytest.raises(CounterExhausted):
             source.raise_floor("default", last + 5)
         assert stored("V FROM counters") == last
         [fault] = source.faults("default")
-        assert f"its type ends at {last}" in fault.message
+        assert f"its type allows at most {last}" in fault.message
 
     @pytest.mark.skipif(not IS_MYSQL, reason="an engine of MariaDB's")
     def test_another_that_writes_meanwhile(self, make, monkeypatch):
@@ -91,7 +93,7 @@ class TestColumnsThatCut:
             "BEGIN UPDATE counters SET v = 99; END",
         )
         assert drawn(counter()) == [99]
-        with pytest.raises(CounterExhausted, match="made 99 of it"):
+        with pytest.raises(CounterExhausted, match="stored 99 instead"):
             drawn(counter())
 
 
@@ -114,7 +116,7 @@ class TestValuesThatAreNoNumbers:
             lambda: counter().read_max("default"),
             lambda: counter().raise_floor("default", 500),
         ):
-            with pytest.raises(SourceMismatch, match="no whole number"):
+            with pytest.raises(SourceMismatch, match="not an integer"):
                 operate()
 
     def test_whole_decimals_are(self, make):
@@ -193,7 +195,7 @@ class TestNames:
             )
             assert counter().faults("default") == []
             execute("UPDATE counters SET v = 2147483647")
-            assert "ends at 2147483647" in counter().faults("default")[0].message
+            assert "allows at most 2147483647" in counter().faults("default")[0].message
             execute("DROP TABLE counters")
         finally:
             execute("DROP DOMAIN hilo_did")
@@ -230,5 +232,7 @@ class TestWhichLimit:
     def test_the_type(self, nearly):
         execute("UPDATE counters SET v = 2147483640")
         message, remedy = self.told(counter())
-        assert message == "counters.v is 2147483640; its type ends at 2147483647."
+        assert (
+            message == "counters.v is 2147483640; its type allows at most 2147483647."
+        )
         assert "Widen it to bigint" in remedy

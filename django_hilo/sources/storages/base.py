@@ -72,8 +72,8 @@ def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
     """
     if stored > limit // 10 * 9:
         return Fault(
-            f"{name} is {stored}; its type ends at {limit}.",
-            "Widen it to bigint, and the partner's type with it, before it is used up.",
+            f"{name} is {stored}; its type allows at most {limit}.",
+            "Widen it to bigint, and the partner's type too, before it is exhausted.",
             is_certain=stored + rule.increment > limit,
         )
     highest = rule.highest(stored)

@@ -111,8 +111,8 @@ class PostgreSQL:
                 raise
             raise SourceMismatch(
                 f"The sequence {sequence} on {connection.alias!r} cannot be raised to "
-                f"{value} by this role: {str(error).strip()}. Let its owner run: "
-                f"ALTER SEQUENCE {sequence} RESTART WITH {value}"
+                f"{value} by this role: {str(error).strip()}. As its owner, run: ALTER "
+                f"SEQUENCE {sequence} RESTART WITH {value}"
             ) from error
 
     def is_used_up(self, error: Exception) -> bool:

@@ -54,9 +54,9 @@ class Row(Storage):
         also: str | None = None,
     ) -> None:
         if key and where:
-            raise ValueError("Name the row by key= or by where=, not by both.")
+            raise ValueError("Identify the row by key= or where=, not both.")
         if start is not None and not key:
-            raise ValueError("start= needs key=: else no row could be made.")
+            raise ValueError("start= requires key=; otherwise no row could be created.")
         self.table = table
         self.column = column
         self.key = dict(sorted((key or {}).items()))
@@ -106,7 +106,7 @@ class Row(Storage):
                     return result
         raise ConcurrencyError(
             f"{self.name} on {db!r} was changed {_ROUNDS} times while its row was "
-            f"locked: its engine has no row locks. Use InnoDB."
+            f"locked: its engine does not lock rows. Use InnoDB."
         )
 
     def _lock(self, connection: BaseDatabaseWrapper) -> int:
@@ -133,25 +133,27 @@ class Row(Storage):
     def _value(self, rows: list[Any]) -> int:
         if len(rows) != 1:
             raise SourceMismatch(
-                f"{self.name}: {len(rows) or 'no'} rows, and which one counts cannot "
-                f"be told. Let there be one, with a unique key."
+                f"{self.name} has {len(rows) or 'no'} rows, so the right one cannot be "
+                f"determined. Make it one, with a unique key."
             )
         value, *fixed = rows[0]
         if value is None:
             raise SourceMismatch(
-                f"{self.name} is NULL. Set it to what the partner's next block needs."
+                f"{self.name} is NULL. Set it to the value that the partner's next "
+                f"block needs."
             )
         for (column, wanted), found in zip(self.fixed.items(), fixed, strict=True):
             if found != wanted:
                 raise UnsafeSource(
-                    f"{self.table}.{column} is {found!r}, must be {wanted!r}: with any "
-                    f"other its partners give ids twice. Set it, and stop them first."
+                    f"{self.table}.{column} is {found!r}, but must be {wanted!r}: with "
+                    f"another value, its partners give ids twice. Stop them, then set "
+                    f"it."
                 )
         is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
         if not is_number or value != int(value):
             raise SourceMismatch(
-                f"{self.name} is {value!r}, no whole number. Name the column that "
-                f"counts, or let its type be bigint."
+                f"{self.name} is {value!r}, which is not an integer. Name the column "
+                f"that counts, or make its type bigint."
             )
         return int(value)
 
@@ -164,13 +166,14 @@ class Row(Storage):
     def _insert(self, connection: BaseDatabaseWrapper) -> None:
         if self.start is None:
             raise SourceMismatch(
-                f"{self.name} has no row. Let the partner make its schema, or insert "
-                f"the row as it does."
+                f"{self.name} has no row. Let the partner create its schema, or insert "
+                f"the row as the partner does."
             )
         if not self._can_be_made(connection):
             raise SourceMismatch(
-                f"{self.name} has no row, and no unique key forbids that two are made "
-                f"at once. Insert it with {self.start} before any process starts."
+                f"{self.name} has no row, and without a unique key two could be "
+                f"created at once. Insert it with {self.start} before any process "
+                f"starts."
             )
         row = {**self.key, **self.fixed, self.column: self.start}
         names = ", ".join(catalog.quoted(connection, column) for column in row)
@@ -186,18 +189,18 @@ class Row(Storage):
         column = catalog.quoted(connection, self.column)
         try:
             if new > MAX_NUMBER and connection.vendor != "postgresql":
-                raise DataError(f"it is {MAX_NUMBER} at most")
+                raise DataError(f"the limit is {MAX_NUMBER}")
             changed = self._update(connection, f"SET {column} = %s{also}", [new], old)
             if changed == 1 and connection.vendor != "postgresql":
                 # Where it is not strict, MariaDB cuts a number that is too high. A
                 # higher one than ours is another's, on an engine without locks.
                 [(kept, *_)] = self._select(connection, _lock_of(connection))
                 if kept < new:
-                    raise DataError(f"the column made {kept} of it")
+                    raise DataError(f"the column stored {kept} instead")
         except DataError as error:
             raise CounterExhausted(
                 f"{self.name} would become {new}: {str(error).strip()}. Widen it to "
-                f"bigint, and the partner's type with it."
+                f"bigint, and the partner's type too."
             ) from error
         return changed == 1
 
@@ -235,7 +238,7 @@ class Row(Storage):
         if not kinds:
             return Fault(
                 f"There is no table {self.table!r} on {connection.alias!r}.",
-                "Let the partner make its schema, or add it by a migration.",
+                "Let the partner create its schema, or create it in a migration.",
                 is_certain=False,
             )
         missing = [
@@ -246,7 +249,7 @@ class Row(Storage):
         if missing:
             return Fault(
                 f"The table {self.table!r} on {connection.alias!r} has no column "
-                f"{', '.join(missing)}: it has {', '.join(kinds)}.",
+                f"{', '.join(missing)}, but has {', '.join(kinds)}.",
                 "Correct the names in the source; PostgreSQL folds them to lower case "
                 "if the partner does not quote them.",
             )
@@ -254,14 +257,14 @@ class Row(Storage):
         limit = catalog.limit_of(connection, kind)
         if limit is None:
             return Fault(
-                f"{self.name} on {connection.alias!r} is {kind}, no whole number.",
+                f"{self.name} on {connection.alias!r} is {kind}, not an integer.",
                 "Name the column that counts.",
             )
         rows = self._select(connection, "")
         if not rows:
             unsafe = Fault(
-                f"{self.name} has no row, and it cannot be made safely here.",
-                f"Insert it, with {self.start or 0} or what the partner starts with, "
+                f"{self.name} has no row, and it cannot be created safely here.",
+                f"Insert it with {self.start or 0}, or the partner's initial value, "
                 f"before any process starts.",
                 is_certain=False,
             )

@@ -64,8 +64,8 @@ class Sequence(Storage):
                 # PostgreSQL's CACHE: what this session took before comes first.
                 size *= 2
         raise SourceMismatch(
-            f"{self.name} on {db!r} gave fewer than {at_least} ids over {minimum} in "
-            f"{_TRIES} tries. Look at where it stands."
+            f"{self.name} on {db!r} gave fewer than {at_least} ids above {minimum} in "
+            f"{_TRIES} tries. Check its current value."
         )
 
     def _drawn(
@@ -104,22 +104,22 @@ class Sequence(Storage):
         if state is None:
             return Fault(
                 f"There is no sequence {self.sequence!r} on {connection.alias!r}.",
-                "Let the partner make its schema, or create it by a migration.",
+                "Let the partner create its schema, or create it in a migration.",
                 is_certain=False,
             )
         if state.increment != rule.increment:
             return Fault(
                 f"{self.name} on {connection.alias!r} has INCREMENT BY "
-                f"{state.increment}, and the source says {rule.increment}: ids would "
-                f"be given twice.",
-                "Set the size of the source to the partner's. Never alter the "
+                f"{state.increment}, but the source has {rule.increment}: ids would be "
+                f"given twice.",
+                "Set the size of the source to the partner's. Never change the "
                 "increment while a partner runs.",
             )
         if state.cycles:
             return Fault(
-                f"{self.name} on {connection.alias!r} starts anew at its end (CYCLE): "
-                f"ids would be given twice.",
-                "ALTER SEQUENCE ... NO CYCLE.",
+                f"{self.name} on {connection.alias!r} restarts at its end (CYCLE): ids "
+                f"would be given twice.",
+                "Run: ALTER SEQUENCE ... NO CYCLE",
             )
         return None
 
@@ -127,8 +127,8 @@ class Sequence(Storage):
         self, connection: BaseDatabaseWrapper, reason: str
     ) -> CounterExhausted:
         return CounterExhausted(
-            f"{self.name} on {connection.alias!r} is at its highest value: {reason}. "
-            f"Widen it: ALTER SEQUENCE ... AS bigint, MAXVALUE."
+            f"{self.name} on {connection.alias!r} is exhausted: {reason}. Widen it: "
+            f"ALTER SEQUENCE ... AS bigint, MAXVALUE."
         )
 
     def _sql(self, connection: BaseDatabaseWrapper) -> PostgreSQL | MariaDB:
@@ -140,9 +140,9 @@ class Sequence(Storage):
 
     def _no_sequences(self, connection: BaseDatabaseWrapper) -> Fault:
         return Fault(
-            f"{connection.display_name} has no sequences, and {self.name} on "
-            f"{connection.alias!r} would be one.",
-            "Let the partner count in a table, and name that: hibernate.Pooled(..., "
+            f"{connection.display_name} has no sequences, but {self.name} on "
+            f"{connection.alias!r} is declared as one.",
+            "Let the partner count in a table, and use that: hibernate.Pooled(..., "
             "table=), nhibernate.HiLo, doctrine.Table.",
         )
 
@@ -152,8 +152,8 @@ class Sequence(Storage):
         if state is not None and state.next is None:
             raise SourceMismatch(
                 f"The next value of {self.name} on {db!r} cannot be read before its "
-                f"first value is drawn. GRANT SELECT ON SEQUENCE {self.sequence} to "
-                f"the role."
+                f"first value is drawn. Run: GRANT SELECT ON SEQUENCE {self.sequence} "
+                f"to the role."
             )
         return None if state is None else state.next
 
@@ -161,7 +161,7 @@ class Sequence(Storage):
         with short_transaction(db) as connection:
             state = self._usable(connection, rule)
             if stored > state.highest:
-                reason = f"it would become {stored} and ends at {state.highest}"
+                reason = f"it would become {stored}, but its limit is {state.highest}"
                 raise self._exhausted(connection, reason)
             if state.next is not None and state.next >= stored:
                 return
