@@ -124,7 +124,7 @@ class ForeignCounter(Value, Source):
             # A second try would fail too: a wrong name, or a lack of rights.
             faults = "; ".join(map(str, self._known_faults(using, error)))
             raise SourceMismatch(
-                f"{self.storage.name} on {using!r}: {str(error).strip()} {faults}"
+                f"{self.storage.name} on {using!r}: {str(error).strip()}. {faults}"
             ) from error
 
     def _known_faults(self, using: str, error: Exception) -> list[Fault]:

@@ -473,7 +473,7 @@ def test_lowering_confirmed(admin_client, changes):
 def test_lowering_is_refused_while_higher_rows_exist(admin_client):
     Order.objects.create(id="orders/77-A")
     page = change(admin_client, 76, 77)
-    error = "records.Order on 'default' has the id 'orders/77-A'"
+    error = "records.Order on 'default' has a row with the id 'orders/77-A'"
     assert error in page.context["adminform"].form.errors["max"][0]
     assert page.context["adminform"].form["max"].value() == "76"
     assert read_max("orders") == 77
@@ -485,7 +485,7 @@ def test_a_row_that_came_while_the_confirmation_was_open(admin_client):
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/50-A','')")
     page = admin_client.post(ORDERS + "change/", data, follow=True)
-    assert "has the id 'orders/50-A'" in text_of(page)
+    assert "the id 'orders/50-A'" in text_of(page)
     assert read_max("orders") == 100
 
 
@@ -621,11 +621,11 @@ def test_delete_on_the_other_database(admin_client):
 def test_delete_is_refused_while_rows_exist(admin_client):
     order = Order.objects.create()
     page = admin_client.get(ORDERS + "delete/")
-    assert f"has the id '{order.pk}'" in text_of(page)
+    assert f"a row with the id '{order.pk}'" in text_of(page)
     assert "_confirm" not in page.content.decode()
     data = {"state": "x", "confirmed": "on"}
     page = admin_client.post(ORDERS + "delete/", data, follow=True)
-    assert f"has the id '{order.pk}'" in text_of(page)
+    assert f"a row with the id '{order.pk}'" in text_of(page)
     assert HiLoDocument.objects.exists()
 
 

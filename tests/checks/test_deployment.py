@@ -168,7 +168,7 @@ class TestACounterUnderItsTable:
         assert not found("W031")
         with connection.cursor() as cursor:
             cursor.execute(f"UPDATE {other_counter} SET next_hi = 1")
-        assert "and numbers.Item has '" in found("W031")[0].msg
+        assert "but numbers.Item already has '" in found("W031")[0].msg
 
     def test_that_cannot_be_read_is_told_by_another_check(self, settings):
         settings.HILO = {"SOURCES": {"orders": hibernate.HiLo(9, "no_such_row")}}

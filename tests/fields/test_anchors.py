@@ -49,7 +49,7 @@ def test_a_function_that_returns_an_object_or_a_number():
 @pytest.mark.parametrize("wrong", [True, 1.5, b"orders/7-A", ["orders/7-A"], Order])
 def test_a_function_that_returns_something_else(wrong):
     with pytest.raises(
-        HiLoError, match=re.escape(f"returned {wrong!r}. Return a text")
+        HiLoError, match=re.escape(f"returned {wrong!r}. Return a string")
     ):
         anchor_of(Order(), lambda order: wrong)
 
@@ -121,7 +121,7 @@ class TestAnchoredTo:
     @pytest.mark.parametrize("anchor", [None, "", 7])
     def test_what_is_no_anchor(self, anchor):
         with pytest.raises(
-            HiLoError, match=r"anchor .* must be a text|is not an anchor"
+            HiLoError, match=r"anchor .* must be a string|is not an anchor"
         ):
             Invoice.objects.anchored_to(anchor)
 

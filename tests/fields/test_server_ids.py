@@ -152,7 +152,7 @@ class TestRefused:
     @pytest.mark.parametrize("asking", ["orders|", "orders/", "claims/x/", "|"])
     def test_another_collection(self, asking):
         for save in (Claim(id=asking).save, Claim(id=asking).full_clean):
-            with pytest.raises(ValidationError, match="another collection"):
+            with pytest.raises(ValidationError, match="collection other than"):
                 save()
 
     @pytest.mark.parametrize("asking", ["orders|", "orders/"])
@@ -197,7 +197,7 @@ class TestRefused:
 
 def test_a_number_beyond_the_column_is_refused(monkeypatch):
     monkeypatch.setattr(Claim._meta.pk, "max_length", 10)
-    with pytest.raises(HiLoError, match="takes 10"):
+    with pytest.raises(HiLoError, match="allows 10"):
         Claim(id="claims/").save()
 
 

@@ -31,7 +31,7 @@ class TestKnownTarget:
     def test_a_stored_counter_is_enough(self):
         reserve("tickets", 1, using="other")
         assert known_target("tickets", "other").collection == "tickets"
-        with pytest.raises(LookupError, match="'tickets/A' on 'default'"):
+        with pytest.raises(LookupError, match="'default' has no counter 'tickets/A'"):
             known_target("tickets")
 
     def test_asking_makes_no_counter(self):

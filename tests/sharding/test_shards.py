@@ -90,10 +90,10 @@ class TestPrefixes:
 @pytest.mark.parametrize(
     ("count", "prefixes", "message"),
     [
-        (0, {}, "0 shards"),
-        (BUCKETS + 1, {}, "1048577 shards"),
-        (3, {"eu": [0]}, "'eu' does not end in"),
-        (3, {"/": [0]}, "'/' does not end in"),
+        (0, {}, "shards must be .* not 0"),
+        (BUCKETS + 1, {}, "shards must be .* not 1048577"),
+        (3, {"eu": [0]}, "'eu' must end in"),
+        (3, {"/": [0]}, "'/' must end in"),
         (3, {"eu/": []}, r"'eu/' must be .* 0 to 2, not \[\]"),
         (3, {"eu/": [3]}, r"'eu/' must be .* 0 to 2, not \[3\]"),
         (3, {"eu/": [0], "EU/": [1]}, "twice"),

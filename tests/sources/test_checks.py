@@ -107,7 +107,7 @@ class TestCatalog:
         ("column", "id", "told"),
         [
             ("next_hi", "W024", "has no row"),
-            ("hi", "E023", "has no column hi: it has next_hi. Correct the names"),
+            ("hi", "E023", "has no column hi, but has next_hi. Correct the names"),
         ],
     )
     def test_a_certain_fault_is_an_error(self, settings, make, column, id, told):
@@ -125,7 +125,7 @@ class TestCatalog:
         with_sources(settings, {"tickets": HILO})
         id, text = only(run("default"))
         assert id == "W024"
-        assert "cannot be read: no rights. Let" in text
+        assert "cannot be read: no rights. Grant" in text
 
 
 HIBERNATE = {"sequence": "orders_seq"}

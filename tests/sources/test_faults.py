@@ -115,7 +115,9 @@ class TestRowsThatAreWrong:
     def test_a_fixed_column_with_another_value(self, make):
         make(foreign.DBAL, "INSERT INTO sequences VALUES ('orders', 7, 5)")
         source = doctrine.Table("orders")
-        with pytest.raises(UnsafeSource, match="sequence_increment_by is 5, must be 1"):
+        with pytest.raises(
+            UnsafeSource, match="sequence_increment_by is 5, but must be 1"
+        ):
             drawn(source)
         message, is_certain = told(source)
         assert "sequence_increment_by is 5" in message
@@ -274,7 +276,7 @@ class TestWhatIsMissing:
     def test_a_column(self, make):
         make(foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (3)")
         source = hibernate.HiLo(9, column="hi")
-        with pytest.raises(SourceMismatch, match="no column hi: it has next_hi"):
+        with pytest.raises(SourceMismatch, match="no column hi, but has next_hi"):
             drawn(source)
         assert told(source)[1]
         assert stored("next_hi FROM hibernate_unique_key") == 3
