@@ -38,9 +38,9 @@ def next_gapless_numbers(
         if last > MAX_NUMBER - n:
             raise CounterExhausted(
                 _(
-                    "Fewer than %(n)s gapless numbers of %(collection)r on "
-                    "%(database)r remain below 2^63. If the counter was raised by "
-                    "mistake, lower it with seed_gapless_number(..., force=True)."
+                    "The gapless counter %(collection)r on %(database)r ends at "
+                    "2^63-1, too soon for %(n)s more. If it was raised by mistake, "
+                    "lower it with seed_gapless_number(..., force=True)."
                 )
                 % {"collection": collection, "database": using, "n": n}
             )

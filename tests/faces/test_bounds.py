@@ -114,7 +114,7 @@ class TestCollections:
         answer = make(api, of, "c3")
         assert answer.status_code == 400
         assert "'c3' has no counter" in answer.json()["Message"]
-        assert "add it in the admin" in answer.json()["Message"]
+        assert "add the counter in the admin" in answer.json()["Message"]
         for known in ("C0", "orders", "orderlines"):
             assert make(api, of, known).status_code in (200, 201)
 

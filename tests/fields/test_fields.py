@@ -283,7 +283,7 @@ class TestShapes:
         field = Order._meta.get_field("id")
         field.max_length = 5
         try:
-            with pytest.raises(HiLoError, match=r"takes 5. Raise max_length"):
+            with pytest.raises(HiLoError, match=r"allows 5. Raise max_length"):
                 Order.objects.create()
         finally:
             field.max_length = 64

@@ -230,7 +230,7 @@ def test_a_process_that_meets_it_warns_once_and_goes_on(caplog, fall_back, told)
     assert "from at least 40" in warning
     assert "python manage.py hilo_raise_max --database=default" in warning
     [facts] = told
-    assert f"fell back to {facts.pop('max')}, from" in warning
+    assert f"fell back to {facts.pop('max')} from" in warning
     of_orders = {"using": "default", "collection": "orders", "node_tag": "A"}
     sent = {"sender": HiLoDocument, "signal": counter_fell_back}
     assert facts == {**sent, **of_orders, "known": 40}

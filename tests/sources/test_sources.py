@@ -289,7 +289,7 @@ class TestWhere:
 
     def test_two_rows_are_refused(self):
         source = nhibernate.HiLo(4, table="hilo")
-        with pytest.raises(SourceMismatch, match=r"hilo\.next_hi: 2 rows"):
+        with pytest.raises(SourceMismatch, match=r"hilo\.next_hi has 2 rows"):
             drawn(source)
         assert "2 rows" in str(source.faults("default")[0])
         assert execute("SELECT next_hi FROM hilo ORDER BY 1") == [(1,), (5,)]
