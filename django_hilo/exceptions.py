@@ -28,9 +28,9 @@ class NestedReservation(ConcurrencyError):
     def amid(cls, work: str) -> Self:
         """Return the error of a thread that is at this work already."""
         return cls(
-            f"This thread is {work} already, and was asked for another number "
-            f"meanwhile: by a finalizer (__del__), a receiver of connection_created, "
-            f"or a signal handler. Take ids elsewhere."
+            f"This thread is already {work}, and code that it called asked for another "
+            f"id: a finalizer (__del__), a receiver of connection_created or a signal "
+            f"handler. Take ids elsewhere."
         )
 
 
