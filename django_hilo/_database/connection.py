@@ -142,7 +142,7 @@ def run(
     if bound and not dialect.has_one_writer and dialect.is_busy(connection):
         raise HiLoError(
             f"The connection {alias!r} is executing a statement, such as COPY or "
-            f"executemany(), and cannot change a counter at the same time. Take the ids "
+            f"executemany(), and cannot change a counter meanwhile. Take the ids "
             f"before the statement, with next_ids() or next_gapless_numbers()."
         )
     if bound or not (
