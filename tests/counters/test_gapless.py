@@ -1,7 +1,7 @@
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from threading import Barrier
 
 import pytest
@@ -94,6 +94,18 @@ def test_it_waits_no_longer_than_the_lock_timeout(settings, write):
         elsewhere(other)
         assert time.monotonic() - began < 30, "the server's own bound is 50 s"
     assert next_gapless_number("letters") == 3
+
+
+@contextmanager
+def old_snapshot(collection):
+    """Read before another raises the counter to 1,000, and not see it after that."""
+    seed_gapless_number(collection, 5)
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        assert GaplessCounter.objects.get().last == 5
+        elsewhere(lambda: seed_gapless_number(collection, 1000))
+        assert GaplessCounter.objects.get().last == 5
+        yield
 
 
 def elsewhere(write):
@@ -224,12 +236,7 @@ class TestFixtures:
 
     @pytest.mark.skipif(not IS_MYSQL, reason="of MariaDB")
     def test_it_is_the_newest_in_an_old_snapshot_too(self):
-        seed_gapless_number("mails", 5)
-        with connection.cursor() as cursor, transaction.atomic():
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            assert GaplessCounter.objects.get().last == 5
-            elsewhere(lambda: seed_gapless_number("mails", 1000))
-            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+        with old_snapshot("mails"):
             self.load("mails", 7)
         assert next_gapless_number("mails") == 1001
 
@@ -319,10 +326,5 @@ class TestSeed:
 
     @pytest.mark.skipif(not IS_MYSQL, reason="of MariaDB")
     def test_what_stays_is_the_newest_number_in_an_old_snapshot_too(self):
-        seed_gapless_number("users", 5)
-        with connection.cursor() as cursor, transaction.atomic():
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            assert GaplessCounter.objects.get().last == 5
-            elsewhere(lambda: seed_gapless_number("users", 1000))
-            assert GaplessCounter.objects.get().last == 5, "that is the old snapshot"
+        with old_snapshot("users"):
             assert seed_gapless_number("users", 7) == 1000

@@ -4,8 +4,6 @@ Nothing else in the database changes, no answer is a 500, and nothing of 10,000
 characters comes back whole from us, in an answer or in a log.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from base64 import b64encode

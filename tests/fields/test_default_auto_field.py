@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.settings import MIDDLEWARE, TEMPLATES
 from tests.support.databases import CHOSEN
 from tests.support.projects import CONTRIB, Project, project_in
 
@@ -34,26 +35,10 @@ SETTINGS = {
     # A project keeps the migrations that its setting makes for apps of others.
     "MIGRATION_MODULES": {name: f"migrations_of.{name}" for name in OTHERS},
     "ALLOWED_HOSTS": ["testserver"],
-    "MIDDLEWARE": [
-        "django.contrib.sessions.middleware.SessionMiddleware",
-        "django.contrib.auth.middleware.AuthenticationMiddleware",
-        "django.contrib.messages.middleware.MessageMiddleware",
-    ],
+    "MIDDLEWARE": MIDDLEWARE,
     "ROOT_URLCONF": "urls",
     "SITE_ID": 1,
-    "TEMPLATES": [
-        {
-            "BACKEND": "django.template.backends.django.DjangoTemplates",
-            "APP_DIRS": True,
-            "OPTIONS": {
-                "context_processors": [
-                    "django.template.context_processors.request",
-                    "django.contrib.auth.context_processors.auth",
-                    "django.contrib.messages.context_processors.messages",
-                ]
-            },
-        }
-    ],
+    "TEMPLATES": TEMPLATES,
 }
 URLS = """
     from django.contrib import admin

@@ -1,7 +1,5 @@
 """A column with the bucket of an id, right however the row is written."""
 
-from __future__ import annotations
-
 import pytest
 from django.core import serializers
 from django.core.exceptions import FieldDoesNotExist

@@ -1,7 +1,5 @@
 """System checks of counters that other systems own: each fault, with what to do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

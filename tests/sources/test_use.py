@@ -1,7 +1,5 @@
 """Fields, collections and programs that draw from counters of other systems."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -92,6 +92,12 @@ class MariaDB(Server):
     system_user = "mysql"
     programs = ("mariadbd", "mariadb-install-db")
     log = "error.log"
+    # Written at each commit, and kept by the system when the server is killed.
+    options = """\
+skip-name-resolve
+innodb_flush_log_at_trx_commit=2
+innodb_log_file_size=32M
+"""
 
     @property
     def url(self) -> str:
@@ -107,14 +113,10 @@ pid-file={self.folder}/pid
 log-error={self.folder}/error.log
 bind-address=127.0.0.1
 port={self.port}
-skip-name-resolve
-# Written at each commit, and kept by the system when the server is killed.
-innodb_flush_log_at_trx_commit=2
 innodb_buffer_pool_size=64M
-innodb_log_file_size=32M
 max_connections=200
 performance_schema=OFF
-"""
+{self.options}"""
 
     def configure(self) -> None:
         """Write the configuration."""
@@ -172,27 +174,16 @@ class MySQL(MariaDB):
     system_user = ""
     programs = ("debootstrap",)
 
-    def my_cnf(self) -> str:
-        # Debian 12 has no user of its own for it.
-        return f"""\
-[mysqld]
+    # Debian 12 has no user of its own for it. The system keeps what a killed server
+    # wrote; a power cut would not.
+    options = f"""\
 user=root
 basedir={debian_unstable.ROOT}/usr
-datadir={self.folder}/data
-socket={self.folder}/socket
-pid-file={self.folder}/pid
-log-error={self.folder}/error.log
-bind-address=127.0.0.1
-port={self.port}
 mysqlx=OFF
 secure-file-priv=
 skip-log-bin
-# The system keeps what a killed server wrote; a power cut would not.
 innodb_flush_method=nosync
-innodb_buffer_pool_size=64M
 innodb_redo_log_capacity=32M
-max_connections=200
-performance_schema=OFF
 """
 
     def install(self) -> None:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from django.db import connections
 
 from tests.conftest import PROJECT
+from tests.settings import MIDDLEWARE, TEMPLATES
 from tests.support.databases import CHOSEN
 from tests.support.patience import LONGEST, PATIENCE, wait_until
 from tests.support.ports import free_port
@@ -48,24 +49,8 @@ _FILE = re.compile(r"# ([\w/.]+\.py)\b")
 # What `startproject` makes, and pages take for granted.
 STARTED = {
     "INSTALLED_APPS": [*CONTRIB, "django_hilo", "shop"],
-    "MIDDLEWARE": [
-        "django.contrib.sessions.middleware.SessionMiddleware",
-        "django.contrib.auth.middleware.AuthenticationMiddleware",
-        "django.contrib.messages.middleware.MessageMiddleware",
-    ],
-    "TEMPLATES": [
-        {
-            "BACKEND": "django.template.backends.django.DjangoTemplates",
-            "APP_DIRS": True,
-            "OPTIONS": {
-                "context_processors": [
-                    "django.template.context_processors.request",
-                    "django.contrib.auth.context_processors.auth",
-                    "django.contrib.messages.context_processors.messages",
-                ]
-            },
-        }
-    ],
+    "MIDDLEWARE": MIDDLEWARE,
+    "TEMPLATES": TEMPLATES,
     "ROOT_URLCONF": "urls",
     "ALLOWED_HOSTS": ["*"],
 }

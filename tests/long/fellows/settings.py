@@ -1,5 +1,12 @@
 """A project that has installed what others install beside django-hilo."""
 
+from tests.settings import (  # noqa: F401
+    PASSWORD_HASHERS,
+    REST_FRAMEWORK,
+    SECRET_KEY,
+    TEMPLATES,
+    USE_TZ,
+)
 from tests.support.databases import CHOSEN, settings_for, take_names_from_environment
 from tests.support.patience import PATIENT
 
@@ -69,20 +76,6 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "guardian.backends.ObjectPermissionBackend",
 ]
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-            ]
-        },
-    }
-]
-REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
 SPECTACULAR_SETTINGS = {"TITLE": "Market", "VERSION": "1"}
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 DEBUG_TOOLBAR_CONFIG = {"IS_RUNNING_TESTS": False}
@@ -91,6 +84,3 @@ WAGTAIL_SITE_NAME = "Market"
 WAGTAILADMIN_BASE_URL = "http://testserver"
 ROOT_URLCONF = "tests.long.fellows.urls"
 STATIC_URL = "static/"
-SECRET_KEY = "tests only"
-USE_TZ = True
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
