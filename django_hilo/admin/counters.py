@@ -227,8 +227,10 @@ class HiLoDocumentAdmin(NumberAdmin):
         """Whether the user may take numbers for themselves."""
         return bool(request.user.has_perm("django_hilo.take_hilo_ids"))
 
-    def get_actions(self, request: HttpRequest, *where: Any, **location: Any) -> Any:
-        actions = super().get_actions(request, *where, **location)
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
+        # Django 6.1 looks for this parameter by its name; 5.2 does not know of it.
+        where = () if action_location is None else (action_location,)
+        actions = super().get_actions(request, *where)
         # Counters are deleted one by one: each needs a look at the tables and a
         # confirmation of its own, which this action would pass by.
         actions.pop("delete_selected", None)
