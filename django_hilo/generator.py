@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import wait
-from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -25,7 +24,6 @@ from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
-from django_hilo.counters.ranges import HiLoKeyGenerator
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor
 
@@ -83,14 +81,6 @@ def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     return ids_of(*_taken(target, n, using))
 
 
-def next_numbered_ids(
-    target: AnyTarget, n: int, using: str | None = None
-) -> list[tuple[int, str]]:
-    """Return the next ``n`` ids, each after its number; as `next_ids`."""
-    resolved, slices = _taken(target, n, using)
-    return list(zip(_numbers(slices), ids_of(resolved, slices), strict=True))
-
-
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """Return an endless iterator of ids, safe among threads.
 
@@ -101,15 +91,6 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """
     resolve(target, using)
     return stream(target, using)
-
-
-def key_generator(source: AnyTarget, using: str | None = None) -> HiLoKeyGenerator:
-    """Return the numbers of a source as a `HiLoKeyGenerator`, for scripts.
-
-    The keys come from this process's ranges, so neither forks nor rollbacks repeat one.
-    ``source`` may be any target of `next_number`.
-    """
-    return HiLoKeyGenerator(partial(next_number, source, using), max_lo=1)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:

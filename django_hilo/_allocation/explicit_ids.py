@@ -25,20 +25,24 @@ logger = logging.getLogger("django_hilo")
 
 def check_jump(target: Target, number: int, shown: str) -> None:
     """Raise `HiLoError` if ``shown``, an explicit id, is absurdly far above Max."""
-    jump = settings.MAX_FLOOR_JUMP
     source = target.source
     if number > source.max_number:
         raise HiLoError(
             f"The id '{shown}' is above {source.max_number}, the max_number of "
             f"{source.name}, which all systems that share it must keep to."
         )
-    counter = pool.current().counter(target.key)
-    if number <= counter.seen + jump:
-        return
-    known = max(source.read_max(target.using), source.row_floor(target.using))
-    if number > max(known, counter.seen) + jump:
+    seen = pool.current().counter(target.key).seen
+    if number > seen + settings.MAX_FLOOR_JUMP:
+        known = max(source.read_max(target.using), source.row_floor(target.using))
+        refuse_jump(max(known, seen), number, shown, target.name)
+
+
+def refuse_jump(known: int, number: int, shown: str, name: str) -> None:
+    """Raise `HiLoError` if a number is over ``known`` by more than MAX_FLOOR_JUMP."""
+    jump = settings.MAX_FLOOR_JUMP
+    if number > known + jump:
         raise HiLoError(
-            f"The id '{shown}' is {number - known} above Max of {target.name!r} "
+            f"The id '{shown}' is {number - known} above the last number of {name!r} "
             f"({known}), and all later ids would be higher still. If this is intended, "
             f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
         )

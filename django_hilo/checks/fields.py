@@ -14,7 +14,6 @@ from django.db import models
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.fields.anchors import anchor_field
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.text import IdField
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection, id_end
@@ -109,7 +108,7 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
         yield from _import_errors(field, "anchor", anchor)
         return
     try:
-        last = anchor_field(field.model, anchor)
+        last = _end_of_path(field.model, anchor)
         if last is field or last.many_to_many or not last.concrete:
             raise FieldDoesNotExist(f"{last} does not refer to another object.")
     except _NO_FIELD as error:
@@ -241,7 +240,7 @@ def _longest(field: HiLoField, depth: int = 0) -> int | None:
 
 def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
     try:
-        last: Any = anchor_field(field.model, path)
+        last: Any = _end_of_path(field.model, path)
     except _NO_FIELD:
         return None
     if isinstance(last, models.ForeignKey):
@@ -250,6 +249,17 @@ def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
     if isinstance(last, type(field)):
         return _longest(last, depth + 1)
     return getattr(last, "max_length", None)
+
+
+def _end_of_path(model: type[models.Model], path: str) -> Any:
+    """Return the last field of a path; raises one of `_NO_FIELD`."""
+    *relations, last = path.split("__")
+    for name in relations:
+        related = model._meta.get_field(name).related_model
+        if not isinstance(related, type):
+            raise FieldDoesNotExist(f"{model._meta.label}.{name} is not a relation.")
+        model = related
+    return model._meta.get_field(last)
 
 
 def _has_source(field: IdField) -> bool:

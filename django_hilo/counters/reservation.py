@@ -191,7 +191,10 @@ def return_range(
     known: dict[str, Any] = {"counter": key, "database": using, "high": high}
 
     def give_back(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
-        if high != document.max or not _is_mark(document.ticket, ticket, issuer):
+        stored, given = document.ticket, ticket.encode(errors="replace")
+        is_same = given and compare_digest(given, stored.encode())
+        is_mark = stored.startswith(issuer) if issuer else is_same
+        if high != document.max or not is_mark:
             raise RangeNotReturned(
                 _(
                     "The range up to %(high)s is no longer the newest of %(counter)r "
@@ -227,14 +230,6 @@ def return_range(
     facts = {"using": using, "collection": collection, "node_tag": node_tag}
     send(range_returned, HiLoDocument, **facts, last=last)
     return last
-
-
-def _is_mark(stored: str, ticket: str, issuer: str) -> bool:
-    """Whether a counter's ticket is the one given, or of the issuer given."""
-    if issuer:
-        return stored.startswith(issuer)
-    given = ticket.encode(errors="replace")
-    return bool(given) and compare_digest(given, stored.encode())
 
 
 def raise_floor(

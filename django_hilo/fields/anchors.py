@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, ObjectDoesNotExist
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
 
 from django_hilo.exceptions import HiLoError
@@ -34,17 +34,6 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
             f"Set it, and give the object it refers to an id first (assign_ids())."
         )
     return check_anchor(str(value))
-
-
-def anchor_field(model: type[models.Model], path: str) -> Any:
-    """Return the last field of a path; raises FieldDoesNotExist."""
-    *relations, last = path.split("__")
-    for name in relations:
-        related = model._meta.get_field(name).related_model
-        if not isinstance(related, type):
-            raise FieldDoesNotExist(f"{model._meta.label}.{name} is not a relation.")
-        model = related
-    return model._meta.get_field(last)
 
 
 def _follow(instance: models.Model, path: str) -> Any:

@@ -292,26 +292,21 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             _pass_keys_up(self, type(self))
         adding = self._state.adding
         new = adding or self.pk is None
-        blocks: list[Block] = []
-        for field in id_fields(type(self)):
-            if only_updates and field.was_rolled_back(self):
-                raise HiLoError(
-                    f"{self._meta.label} {field.value_of(self)!r} was rolled back, and "
-                    f"another row may have this id now. Call save() without "
-                    f"arguments: the object gets a new id."
-                )
-            if raw or only_updates:
-                continue
-            explicit = adding and not field.is_missing(self)
-            if explicit and field.assigned_for(self) != using:
-                field.check_explicit([self], using)
-            if new or field.is_key or field.was_rolled_back(self):
-                block = field.inserting([self], using)
-                if block is not NOTHING:
-                    blocks.append(block)
-        with ExitStack() if blocks else NOTHING as stack:
-            for block in blocks:
-                stack.enter_context(block)
+        with ExitStack() as stack:
+            for field in id_fields(type(self)):
+                if only_updates and field.was_rolled_back(self):
+                    raise HiLoError(
+                        f"{self._meta.label} {field.value_of(self)!r} was rolled back, "
+                        f"and another row may have this id now. Call save() without "
+                        f"arguments: the object gets a new id."
+                    )
+                if raw or only_updates:
+                    continue
+                explicit = adding and not field.is_missing(self)
+                if explicit and field.assigned_for(self) != using:
+                    field.check_explicit([self], using)
+                if new or field.is_key or field.was_rolled_back(self):
+                    stack.enter_context(field.inserting([self], using))
             save_base(self, raw, force_insert, force_update, using, update_fields)
 
     return wrapper
@@ -344,7 +339,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         explicit: list[AssignsIds] = []
         assigned: list[AssignsIds] = []
         # Fixtures get here without save_base().
-        with ExitStack() if raw else NOTHING as stack:
+        with ExitStack() as stack:
             for field in id_fields(type(self)):
                 if field.model is not cls:
                     continue

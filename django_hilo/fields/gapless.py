@@ -8,6 +8,7 @@ from weakref import ref
 from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.transaction import TransactionState
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
@@ -95,17 +96,10 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:
-        jump, highest = settings.MAX_FLOOR_JUMP, max(ids.values())
-        if highest <= jump:
-            return
-        last = gapless.last_gapless_number(self.collection_name, using)
-        if highest - last > jump:
-            raise HiLoError(
-                f"The number {highest} is {highest - last} above the last gapless "
-                f"number of {self.collection_name!r} ({last}), and all later numbers "
-                f"would be higher still. If this is intended, raise "
-                f"HILO['MAX_FLOOR_JUMP'] (now {jump})."
-            )
+        highest, name = max(ids, key=lambda id: ids[id]), self.collection_name
+        if ids[highest] > settings.MAX_FLOOR_JUMP:
+            last = gapless.last_gapless_number(name, using)
+            explicit_ids.refuse_jump(last, ids[highest], highest, name)
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         """Do nothing: the numbers that `inserting` takes are higher."""

@@ -89,24 +89,6 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             return None
         return super().get_pk_value_on_save(instance)
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        is_handled = getattr(model_instance._state, "hilo_handled", False)
-        using = None if is_handled else self.assigned_for(model_instance)
-        if using and self._watch not in connections[using].execute_wrappers:
-            # Not last, where the end of a caller's execute_wrapper() removes one.
-            connections[using].execute_wrappers.insert(0, self._watch)
-        return super().pre_save(model_instance, add)
-
-    def _watch(self, execute: Any, *statement: Any) -> Any:
-        """Execute the INSERT of a plain manager, once Django has asked for its keys."""
-        connection = statement[-1]["connection"]
-        connection.execute_wrappers.remove(self._watch)
-        try:
-            return execute(*statement)
-        except IntegrityError as error:
-            self.note_refused(error, connection.alias)
-            raise
-
     def _shares_numbers_with_default(self, using: str) -> bool:
         dialect = dialect_of(connections[using])
         shares = dialect.draws_keys_from_sequence or dialect.raises_key_default

@@ -22,8 +22,8 @@ from rest_framework.serializers import BaseSerializer, Serializer
 from django_hilo._allocation.target import home_of
 from django_hilo._operations import edit_counter, server_prefixes
 from django_hilo.conf import settings
-from django_hilo.generator import next_numbered_ids
-from django_hilo.identifiers import id_start
+from django_hilo.generator import next_ids
+from django_hilo.identifiers import id_start, parse
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework import bodies, counters, queries, serializers
 from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
@@ -174,12 +174,9 @@ class NextIds(HiLoView):
         """Take ids."""
         count = self.sent()["count"]
         target = counters.lendable(collection, self.database)
-        pairs = next_numbered_ids(target, count)
-        answer = {
-            "collection": target.collection,
-            "numbers": [number for number, _ in pairs],
-            "ids": [id for _, id in pairs],
-        }
+        ids: list[Any] = next_ids(target, count)
+        numbers = ids if target.is_integer else [parse(id).number for id in ids]
+        answer = {"collection": target.collection, "numbers": numbers, "ids": ids}
         return Response(answer, status.HTTP_201_CREATED)
 
 

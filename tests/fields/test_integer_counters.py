@@ -132,10 +132,6 @@ class TestTakenNumbers:
             Item.objects.create,
             SpecialItem.objects.create,
             lambda: Item.objects.bulk_create([Item(), Item()]),
-            # Elsewhere a plain manager leaves new keys to the default.
-            lambda: Item._base_manager.bulk_create(
-                [Item()] if IS_MYSQL else Item.objects.assign_ids([Item()])
-            ),
         ],
     )
     @pytest.mark.parametrize("inside", [False, True])

@@ -5,10 +5,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection
 
-from django_hilo.counters import HiLoKeyGenerator
-from django_hilo.generator import key_generator, next_number
+from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import ForeignCounter, Row, hibernate, rules
 from tests.apps.numbers.models import Item
@@ -156,36 +155,6 @@ def test_mistakes_are_told(arguments, said):
     with pytest.raises(CommandError) as error:
         adopt(*arguments)
     assert said in str(error.value)
-
-
-class TestScripts:
-    """key_generator(): a HiLoKeyGenerator over any source."""
-
-    @pytest.mark.parametrize(
-        ("source", "keys"),
-        [("tickets", range(1, 41)), (PARTNER, range(1, 41))],
-    )
-    def test_keys_in_order(self, source, keys):
-        generator = key_generator(source)
-        assert isinstance(generator, HiLoKeyGenerator)
-        assert [generator.generate_key() for _ in keys] == list(keys)
-
-    def test_a_rollback_leaves_nothing_behind(self):
-        generator = key_generator(PARTNER)
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
-            generator.generate_key()
-            raise ZeroDivisionError
-        later = [generator.generate_key() for _ in range(3)]
-        others = PARTNER.reserve("default", 20)[0].range
-        assert not any(key in others for key in later)
-
-    def test_a_fork_leaves_nothing_behind(self, new_process):
-        generator = key_generator(PARTNER)
-        before = [generator.generate_key() for _ in range(3)]
-        new_process()
-        after = [generator.generate_key() for _ in range(3)]
-        assert not set(before) & set(after)
-        assert min(after) > 39
 
 
 HILO = hibernate.HiLo(9, max_number=1000)

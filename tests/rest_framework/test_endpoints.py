@@ -526,7 +526,7 @@ class TestErrors:
         def fail(*args, **kwargs):
             raise error
 
-        monkeypatch.setattr(views, "next_numbered_ids", fail)
+        monkeypatch.setattr(views, "next_ids", fail)
         answer = post(client, NEXT)
         assert answer.status_code == status
         assert answer.get("Retry-After") == retry

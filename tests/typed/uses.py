@@ -12,11 +12,9 @@ from django_hilo.generator import (
     anext_numbers,
     areturn_ranges,
     iter_ids,
-    key_generator,
     next_id,
     next_ids,
     next_number,
-    next_numbered_ids,
     next_numbers,
     return_ranges,
 )
@@ -78,9 +76,7 @@ def generators(order: Order) -> None:
     assert_type(next_ids(order, 3), list[str])
     assert_type(next_number("orders"), int)
     assert_type(next_numbers(hibernate.PooledLo(50, sequence="s"), 3), list[int])
-    assert_type(next_numbered_ids(Order, 3), list[tuple[int, str]])
     assert_type(next(iter_ids(Order)), str)
-    assert_type(key_generator("orders").generate_key(), int)
     assert_type(return_ranges(), int)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import Dialect, rows_of
+from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.dialects.mysql import MySQL
 from django_hilo.conf import settings
 
@@ -16,16 +16,11 @@ class MariaDB(MySQL):
     name = "MariaDB"
 
     _sources = "SHOW ALL SLAVES STATUS"
-    bounded_wait = Dialect.bounded_wait
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         idle = ceil(settings.LOCK_TIMEOUT / 2)
         bound = f"{self._bound()}, SESSION idle_transaction_timeout = {idle}"
         rows_of(connection, bound)
-
-    def _bound_of_statement(self) -> str:
-        seconds = ceil(settings.LOCK_TIMEOUT)
-        return f"SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR "
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # It counts rows that are not committed yet, and deleted ones.

@@ -33,9 +33,8 @@ _KINDS: dict[int | None, ErrorKind] = {
     1290: ErrorKind.RECONNECT,  # read-only: a replica, during a failover
     # The connection was killed, on MariaDB and on MySQL; idle for over wait_timeout.
     **dict.fromkeys((1927, 3169, 4031), ErrorKind.RECONNECT),
-    **dict.fromkeys(
-        (2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT
-    ),  # the client's
+    # The client's.
+    **dict.fromkeys((2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT),
     3100: ErrorKind.RECONNECT,  # Group Replication: the node left its group at COMMIT
 }
 _OF_GROUP = {"group_replication_applier", "group_replication_recovery"}
@@ -97,13 +96,9 @@ class MySQL(Dialect):
         insert = f"INSERT INTO `{meta.db_table}` ({columns}) VALUES ({marks})"  # noqa: S608 - our own names
         rows_of(
             connection,
-            f"{self._bound_of_statement()}{insert} ON DUPLICATE KEY UPDATE "
-            f"{key} = {key}",
+            f"{insert} ON DUPLICATE KEY UPDATE {key} = {key}",
             [field.value_from_object(row) for field in fields],
         )
-
-    def _bound_of_statement(self) -> str:
-        return ""
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # information_schema says for a day what it said first.
