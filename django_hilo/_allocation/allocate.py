@@ -17,7 +17,7 @@ from django.db import Error, connections
 from django_hilo._allocation import pool
 from django_hilo._allocation.cache import CachedRange, Slice
 from django_hilo._allocation.pool import Counter, Refill
-from django_hilo._allocation.target import Target, ids_of
+from django_hilo._allocation.target import Target
 from django_hilo._allocation.transaction import TransactionState
 from django_hilo._database.connection import database_key, has_schemas, use_own
 from django_hilo._database.dialects import dialect_of
@@ -53,12 +53,13 @@ def allocate_id(
     target: Target, spent: Iterator[Any] | None
 ) -> tuple[Any, Iterator[Any] | None]:
     """Return the next id, and the iterator over later ones, if any, after ``spent``."""
-    ids = spent
-    while (ids := cut_in_memory(target, ids)) is not None:
+    counter, style, ids = pool.current().counter(target.key), target.style, spent
+    while (ids := counter.cut(style, ids)) is not None:
+        _prefetch(target, counter)
         for id in ids:
             return id, ids
-    slices = _allocate_anew(target, pool.current().counter(target.key), 1)
-    return ids_of(target, slices)[0], None
+    low, high, reserved = _allocate_anew(target, counter, 1)[0]
+    return style.ids(reserved, low, high)[0], None
 
 
 def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] | None:

@@ -61,7 +61,7 @@ def database_key(alias: str) -> DatabaseKey:
     """Return the key of the database that an alias stands for now; no I/O."""
     connection = connections[alias]
     options, schema = connection.settings_dict, getattr(connection, "schema_name", None)
-    name, host, port = (str(options[part]) for part in ("NAME", "HOST", "PORT"))
+    name, host, port = map(str, (options["NAME"], options["HOST"], options["PORT"]))
     return DatabaseKey(alias, name, host, port, schema)
 
 

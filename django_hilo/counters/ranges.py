@@ -46,10 +46,8 @@ class HiLoKeyGenerator:
     def __init__(self, get_next_hi: Callable[[], int], max_lo: int = 1000) -> None:
         if max_lo <= 0:
             raise ValueError(f"max_lo must be at least 1, not {max_lo!r}.")
-        self._get_next_hi = get_next_hi
-        self._max_lo = max_lo
-        self._hi = 0
-        self._lo = max_lo
+        self._get_next_hi, self._max_lo = get_next_hi, max_lo
+        self._hi, self._lo = 0, max_lo
         self._lock = threading.RLock()
 
     def generate_key(self) -> int:

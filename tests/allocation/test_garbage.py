@@ -18,12 +18,8 @@ def test_of_many_objects_with_ids(model):
     model.objects.bulk_create(model.objects.assign_ids([model(), model()]))
     objects = [model() for _ in range(ROWS)]
     gc.collect()
-    gc.disable()
-    try:
-        before = len(gc.get_objects())
-        model.objects.assign_ids(objects)
-        model.objects.bulk_create(objects)
-        more = len(gc.get_objects()) - before
-    finally:
-        gc.enable()
-    assert more < ONCE
+    before = len(gc.get_objects())
+    model.objects.assign_ids(objects)
+    model.objects.bulk_create(objects)
+    gc.collect()  # mysqlclient's cursor keeps the keys that were returned
+    assert len(gc.get_objects()) - before < ONCE
