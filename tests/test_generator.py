@@ -52,7 +52,7 @@ class TestTargets:
 
     def test_models_without_a_hilo_field(self):
         with pytest.raises(
-            LookupError, match=r"django_hilo.HiLoDocument has no fields"
+            LookupError, match=r"django_hilo.HiLoDocument has 0 HiLo fields"
         ):
             next_number(HiLoDocument)
 
@@ -60,7 +60,7 @@ class TestTargets:
         assert next_id(Numbered) == "numbers/1-A"
 
     def test_a_child_has_its_parents_counter_and_its_own(self):
-        with pytest.raises(LookupError, match="2 fields"):
+        with pytest.raises(LookupError, match="2 HiLo fields"):
             next_id(Bistro)
         assert next_id("records.Restaurant") == "places/1-A"
 

@@ -214,8 +214,7 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
         chosen = [field for field in chosen if field in keys] or chosen
     if len(chosen) != 1:
         raise LookupError(
-            f"{meta.label} has {len(chosen) or 'no'} fields with HiLo ids, not one: "
-            f"pass a collection or a field."
+            f"{meta.label} has {len(chosen)} HiLo fields: pass a collection or a field."
         )
     return chosen[0]
 

@@ -71,7 +71,7 @@ def _id_errors(field: Any) -> Iterator[Error]:
             field,
             "E101",
             f"The collection {field.collection_name!r} is not valid.",
-            f"{error} Set collection= on the field.",
+            f"{error} Set collection= on the field; a verbose name is verbose_name=.",
         )
     if field.has_default() or field.has_db_default():
         yield _error(

@@ -57,7 +57,8 @@ class AssignsIds(ReadsNotes, WritesOptions):
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
         # Without the app an error at the start, not at the first save.
-        apps.get_app_config("django_hilo")
+        if not apps.is_installed("django_hilo"):
+            raise LookupError("Add 'django_hilo' to INSTALLED_APPS.")
         owner = getattr(self, "model", None)
         # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:

@@ -78,8 +78,8 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
             )
 
     def note_explicit(self, value: Any) -> None:
-        is_text = isinstance(value, str)
-        if is_text and not (self._has_warned or self.takes(value)):
+        is_given = isinstance(value, str | int)
+        if is_given and not (self._has_warned or self.takes(value)):
             warnings.warn(
                 f"{self} received {shown(value)}, which is not an id of "
                 f"{self.collection_name!r}. If the field may contain any text, set "

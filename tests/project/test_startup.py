@@ -68,7 +68,7 @@ def test_an_import_needs_no_settings(module):
 def test_an_app_that_is_not_installed_is_an_error_at_the_start():
     command = [sys.executable, "-c", START.replace("django_hilo", "tests.apps.numbers")]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True)
-    assert b"No installed app with label 'django_hilo'" in done.stderr
+    assert b"Add 'django_hilo' to INSTALLED_APPS." in done.stderr
 
 
 def test_sources_have_their_names_when_asked_and_no_others():

@@ -1,0 +1,107 @@
+"""What a newcomer is likely to get wrong, and what the message then suggests."""
+
+import re
+
+import pytest
+
+from tests.support.projects import project_in
+
+MODELS = """
+from django.db import models
+from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
+from django_hilo.managers import HiLoManager
+
+class Order(models.Model):
+    id = HiLoField(primary_key=True)
+    objects = HiLoManager()
+
+class Invoice(models.Model):
+    id = HiLoField(primary_key=True, anchor="order")
+    order = models.ForeignKey(Order, models.PROTECT)
+
+class Bill(models.Model):
+    id = GaplessIdField(primary_key=True)
+"""
+APPS = ["django_hilo", "shop"]
+
+
+def matches(pattern, text):
+    return re.search(pattern, text, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with project_in(tmp_path_factory.mktemp("project")) as project:
+        project.set(INSTALLED_APPS=APPS)
+        project.write("shop/models.py", MODELS)
+        project.migrate("shop")
+        yield project
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"NODETAG": "A"}, "not a key of HILO.*correct the spelling: .*NODE_TAG"),
+        ({"NODE_TAG": "a"}, "1 to 4 upper-case letters"),
+        ({"NODE_TAG": {"eu": "B"}}, "DATABASES has no alias 'eu'"),
+        ({"SEPARATOR": "-"}, "one ASCII punctuation character other than"),
+        ({"LOCK_TIMEOUT": "5"}, "a number of seconds greater than 0"),
+        ({"SOURCES": {"orders": "hibernate"}}, r"hibernate.HiLo\(max_lo=9\)"),
+        ("A", "Write HILO = {'NODE_TAG': 'A'}"),
+    ],
+)
+def test_settings(project, value, said):
+    project.set(HILO=value)
+    try:
+        assert matches(said, project.manage("check", expect=1))
+    finally:
+        project.set(HILO={})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('"The number"', "The collection 'The number' .* is verbose_name="),
+        ("max_length=8", "Set max_length=28 or more"),
+        ("anchor='custmer'", "no field named 'custmer'. Name a relation"),
+        ("convention=lambda instance, id: id", "a function at the top level"),
+        ("default='orders/1'", "Remove default="),
+        ("width=30", "1 to 19"),
+    ],
+)
+def test_fields(project, options, said):
+    given = MODELS.replace("(primary_key=True)", f"({options}, primary_key=True)", 1)
+    project.write("shop/models.py", given)
+    try:
+        assert matches(said, project.manage("check", expect=1))
+    finally:
+        project.write("shop/models.py", MODELS)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("Order.objects.create(id=5)", "5, which is not an id of 'orders'.*any_id"),
+        ("Order.objects.create(id='orders/9999999999-A')", "raise .*MAX_FLOOR_JUMP"),
+        ("Invoice.objects.create()", r"anchor 'order' is empty.*assign_ids\(\)"),
+        ("Bill.objects.bulk_create([Bill()])", "not a HiLoManager: use one"),
+        ("next_id('shop.Ordr')", "doesn't have a 'Ordr' model"),
+        ("next_id(Session)", "sessions.Session has 0 HiLo fields.*pass a collection"),
+        ("next_ids(Order, 0)", "an integer of at least 1, not 0"),
+    ],
+)
+def test_calls(project, code, said):
+    names = "from django.contrib.sessions.models import Session\n"
+    names += "from django_hilo.generator import *\nfrom shop.models import *\n"
+    project.set(INSTALLED_APPS=[*APPS, "django.contrib.sessions"])
+    assert matches(said, project.run(names + code, expect=1))
+
+
+def test_tables(project):
+    project.set(INSTALLED_APPS=["shop"])
+    said = project.manage("check", expect=1)
+    assert matches("INSTALLED_APPS.*'django_hilo'", said)
+    project.set(INSTALLED_APPS=APPS)
+    project.manage("migrate", "django_hilo", "zero", "-v0")
+    said = project.run("from shop.models import *; Order.objects.create()", expect=1)
+    assert matches("Run: python manage.py migrate django_hilo", said)
