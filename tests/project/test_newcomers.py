@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from tests.support.databases import CHOSEN
 from tests.support.projects import project_in
+
+pytestmark = pytest.mark.skipif(CHOSEN != "sqlite", reason="the same on each database")
 
 MODELS = """
 from django.db import models

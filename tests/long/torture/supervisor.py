@@ -168,9 +168,13 @@ class Supervisor:
         return len(self._running) + int(told["orphans"])
 
     def _wait_for_ends(self) -> None:
-        give_up_at = time.monotonic() + LONGEST
+        # What a sabotage made hang is no finding; what it gave twice is.
+        is_broken = sabotage.VARIABLE in os.environ
+        give_up_at = time.monotonic() + (SHORTEST if is_broken else LONGEST)
         while self._look():
             if time.monotonic() > give_up_at:
+                if is_broken:
+                    return
                 text = f"Not all processes ended by themselves: {self._running}."
                 self.course.failures.append(text)
                 return
