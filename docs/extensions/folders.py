@@ -1,7 +1,7 @@
 """The directive ``folder``: a toctree of all pages of a folder, some of them first.
 
-A new page is thereby in the contents at once. Pages of ``:without:`` have their place
-elsewhere.
+A new page is thereby in the contents at once. Pages of ``:without:``, and those of
+folders there (``api/``), have their place elsewhere.
 """
 
 from __future__ import annotations
@@ -28,17 +28,21 @@ class Folder(TocTree):
         start = f"{self.arguments[0]}/"
         without = self.options.get("without", "").split()
         left_out = {f"{start}{name}" for name in without}
+        folders = tuple(name for name in left_out if name.endswith("/"))
         there = sorted(
             name
             for name in self.env.found_docs
-            if name.startswith(start) and name not in left_out
+            if name.startswith(start)
+            and name not in left_out
+            and not name.startswith(folders)
         )
         wanted = [f"{start}{name.strip()}" for name in self.content]
         first = [name for name in wanted if name in there]
         pages = first + [name for name in there if name not in first]
         if not pages:
             return []
-        self.content = StringList(pages, source=self.env.docname)
+        absolute = [f"/{name}" for name in pages]
+        self.content = StringList(absolute, source=self.env.docname)
         # Read again when pages come and go.
         self.options["glob"] = None
         return super().run()
