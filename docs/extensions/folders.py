@@ -26,23 +26,23 @@ class Folder(TocTree):
 
     def run(self) -> list[nodes.Node]:
         start = f"{self.arguments[0]}/"
-        without = self.options.get("without", "").split()
-        left_out = {f"{start}{name}" for name in without}
+        left_out = [
+            f"{start}{name}" for name in self.options.get("without", "").split()
+        ]
         folders = tuple(name for name in left_out if name.endswith("/"))
-        there = sorted(
+        wanted = [f"{start}{name.strip()}" for name in self.content]
+        first = [name for name in wanted if name in self.env.found_docs]
+        others = sorted(
             name
             for name in self.env.found_docs
             if name.startswith(start)
-            and name not in left_out
+            and name not in [*first, *left_out]
             and not name.startswith(folders)
         )
-        wanted = [f"{start}{name.strip()}" for name in self.content]
-        first = [name for name in wanted if name in there]
-        pages = first + [name for name in there if name not in first]
+        pages = [f"/{name}" for name in first + others]
         if not pages:
             return []
-        absolute = [f"/{name}" for name in pages]
-        self.content = StringList(absolute, source=self.env.docname)
+        self.content = StringList(pages, source=self.env.docname)
         # Read again when pages come and go.
         self.options["glob"] = None
         return super().run()
