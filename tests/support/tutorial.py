@@ -121,7 +121,7 @@ class Reader:
             timeout=LONGEST,
         )
         assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-        assert not shown or matches(shown, done.stdout), (
+        assert not shown or _matches(shown, done.stdout), (
             f"$ {command}\nis said to print\n{shown}\nand prints\n{done.stdout}"
         )
 
@@ -197,7 +197,7 @@ class Reader:
             self.shell = None
 
 
-def matches(shown: str, printed: str) -> bool:
+def _matches(shown: str, printed: str) -> bool:
     """Whether a text is what was printed; a line ``...`` stands for any lines."""
     parts = re.split(r"^\.\.\.\n", _TIMES.sub("TIME", shown), flags=re.MULTILINE)
     pattern = "(?:.*\n)*?".join(map(re.escape, parts))
