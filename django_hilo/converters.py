@@ -1,4 +1,4 @@
-"""The path converter ``hilo``: one id in a URL, and nothing of what follows it."""
+"""The path converter ``hilo``, which matches exactly one id in a URL."""
 
 import re
 
@@ -12,15 +12,15 @@ NAME = "hilo"
 
 
 class HiLoConverter:
-    """``<hilo:pk>``: one id of any collection, as a str; an anchored one in full.
+    """``<hilo:pk>`` matches one id of any collection, with its anchor, as a str.
 
-    Some ids do not match, because nobody could see where they end:
+    Some ids do not match, because their end would be ambiguous:
 
     - a server prefix with a number between slashes (``4/``, ``33-A/``), or more than 8
       slashes;
     - an anchor that contains a slash and is not an id, or more than 8 ``$``.
 
-    Nor do ids with a part ``.`` or ``..``, which browsers resolve, or with half of a
+    Neither do ids with a part ``.`` or ``..``, which browsers resolve, or half of a
     surrogate pair.
     """
 

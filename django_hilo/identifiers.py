@@ -1,8 +1,8 @@
 """Ids as text: ``collection separator [server prefix] number [-node tag] [$anchor]``.
 
-Each part keeps out of the next one's alphabet, so that every id has one reading only:
-the collection ends at the separator, the anchor starts at the first ``$``, the node tag
-is upper-case letters after a ``-`` at the end, and the number is the digits before it.
+An id can be read in only one way, because no part contains what starts the next: the
+collection ends at the separator, the anchor starts at the first ``$``, the node tag is
+upper-case letters after a ``-`` at the end, and the number is the digits before it.
 """
 
 import re
@@ -61,10 +61,10 @@ _BODY = re.compile(
 
 
 class DocumentId(NamedTuple):
-    """The parts of an id; ``str()`` composes them and refuses what `parse` would.
+    """The parts of an id; ``str()`` joins them and refuses what `parse` would.
 
-    ``width`` counts the digits of a number with leading zeros (``orders/0042``: 4, at
-    most 19); 0 where it has none.
+    ``width`` is the number of digits if there are leading zeros (``orders/0042``: 4, at
+    most 19), otherwise 0.
     """
 
     collection: str
@@ -126,7 +126,7 @@ def parse(text: str) -> DocumentId:
     try:
         str(result)
     except InvalidDocumentId as error:
-        raise InvalidDocumentId(f"{shown(text)} is no id: {error}") from None
+        raise InvalidDocumentId(f"{shown(text)} is not an id: {error}") from None
     return result
 
 

@@ -1,7 +1,7 @@
 """Predictable ids in the tests of a project.
 
-Each test begins as a process that has just started: with an empty memory, and with
-counters that stand at the last number that was taken before the test.
+Each test begins like a new process: without ranges in memory, and with counters at the
+last number that was used before the test.
 """
 
 from collections.abc import Iterable
@@ -41,8 +41,8 @@ else:
 class HiLoTestMixin(_Base):
     """Start ids at ``orders/1-A`` in every test, or after those of ``setUpTestData()``.
 
-    Name it before Django's test case: ``class OrderTests(HiLoTestMixin, TestCase)``.
-    Behind it the mixin would do nothing, so such a class raises TypeError.
+    List it before Django's test case: ``class OrderTests(HiLoTestMixin, TestCase)``.
+    After it the mixin would have no effect, so such a class raises TypeError.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -27,21 +27,21 @@ _STEPS = {
 
 
 class MoveToHiLo(FieldOperation):
-    """Change an integer or UUID key to a `HiLoField`, with all that refers to it.
+    """Change an integer or UUID key, and all references to it, to a `HiLoField`.
 
-    Write it in place of ``AlterField`` in the migration, with the same arguments:
+    Use it instead of ``AlterField`` in the migration, with the same arguments:
 
     - ``model_name``, ``name``, ``field``: the model, its key, and the `HiLoField`.
-    - ``generic``: columns that no GenericForeignKey declares, as
+    - ``generic``: references without a GenericForeignKey, such as
       ``{"app.Model": ("content_type", "object_id")}``.
     - ``order_by``: names of the model's fields, by which UUIDs are numbered; a "-"
       before a name reverses the order.
 
-    A row keeps its number: 33 becomes ``orders/33-A``, by the settings of that moment.
-    Foreign keys of any depth, many-to-many tables, generic foreign keys and the admin's
-    log follow. UUIDs are kept beside their ids in a table until the way back.
+    A row keeps its number: 33 becomes ``orders/33-A``, according to the settings. The
+    same migration converts foreign keys of any depth, many-to-many tables, generic
+    foreign keys and the admin's log. A table keeps UUIDs for the reverse migration.
 
-    The migration depends on ("django_hilo", "0001_initial"). Raises `HiLoError`,
+    The migration must depend on ("django_hilo", "0001_initial"). Raises `HiLoError`,
     before anything is changed, if the key cannot be moved.
     """
 

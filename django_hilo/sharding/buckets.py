@@ -12,9 +12,9 @@ BUCKETS = 1024 * 1024
 def bucket_of(id: str) -> int:
     """Return the bucket of an id or any other text, from 0 to 1,048,575.
 
-    RavenDB's rule, bit for bit: XXH64 of what follows the last ``$`` (one at the very
-    start does not count), in lower case, as UTF-8, modulo 1,048,576. Raises
-    `InvalidDocumentId` if ``id`` is not a text, and ImportError without the package
+    The same as RavenDB's: XXH64 of the text after the last ``$`` (unless that is the
+    first character), in lower case, as UTF-8, modulo 1,048,576. Raises
+    `InvalidDocumentId` if ``id`` is not a str, and ImportError without the package
     xxhash.
     """
     try:

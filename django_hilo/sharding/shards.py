@@ -8,11 +8,11 @@ from django_hilo.sharding.buckets import BUCKETS, bucket_of, lower
 
 @dataclass(frozen=True)
 class Shards:
-    """The sharding settings of a RavenDB database, before any bucket was moved.
+    """The sharding settings of a RavenDB database whose buckets were never moved.
 
     ``Shards(3, {"eu/": [0], "asia/": [1, 2]})`` has three shards; ids that start with
-    ``asia/``, in any case, are shared equally by the last two. The longest prefix that
-    an id starts with counts. Raises ValueError for settings that RavenDB refuses.
+    ``asia/``, in any case, are shared equally by the last two. If several prefixes
+    match, the longest counts. Raises ValueError for settings that RavenDB refuses.
     """
 
     count: int

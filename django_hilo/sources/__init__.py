@@ -1,9 +1,9 @@
 """Counters that other systems own, and how their stored numbers become ids.
 
-The modules here are presets by system: `hibernate`, `nhibernate`, `efcore`, `marten`,
-`doctrine`, `django_sequences` and `database`. `ForeignCounter` with a storage (`Row`
-or `Sequence`) and a rule of `rules` is for any other system. ``settings.py`` may import
-all of them: none needs the models.
+Each of these modules is for one system: `hibernate`, `nhibernate`, `efcore`, `marten`,
+`doctrine`, `django_sequences` and `database`. For another system, combine a
+`ForeignCounter` with a storage (`Row` or `Sequence`) and one of the `rules`. You can
+import all of them in ``settings.py``, because none needs the models.
 """
 
 from importlib import import_module

@@ -11,12 +11,12 @@ from django_hilo.sources.foreign import ForeignCounter
 class Sequence(ForeignCounter):
     """A sequence by its name; a value is the lowest of ``increment`` ids.
 
-    With ``increment=50`` the value 101 stands for 101 to 150, and the sequence must
-    have INCREMENT BY 50, as with Hibernate's optimizer ``pooled-lo`` and EF Core. To
-    Hibernate's ``pooled``, the default for JPA's ``allocationSize=50``, and to
-    EclipseLink a value is the highest id: use `hibernate.Pooled` or `rules.Pooled`.
+    With ``increment=50`` the value 101 means 101 to 150, and the sequence must have
+    INCREMENT BY 50, as with Hibernate's optimizer ``pooled-lo`` and EF Core. If the
+    value is the highest id, as with EclipseLink and with Hibernate's ``pooled``, the
+    default for JPA's ``allocationSize=50``, use `hibernate.Pooled` or `rules.Pooled`.
 
-    With INCREMENT BY 1 other writers may use ``nextval`` as they like.
+    With INCREMENT BY 1, other writers may use ``nextval`` freely.
     """
 
     def __init__(

@@ -12,8 +12,8 @@ from django_hilo.sources.storages import Row
 class Sequence(ForeignCounter):
     """``get_next_value(name)``; rule F5.
 
-    Its callers keep the row locked until their transaction ends, and we wait for them.
-    Their numbers have gaps then, which is not what that package is for.
+    Its callers lock the row until their transaction ends, and Django waits for them.
+    Sharing the counter gives it gaps, although that package exists to avoid gaps.
     """
 
     def __init__(self, name: str, *, max_number: int = MAX_NUMBER) -> None:

@@ -1,4 +1,4 @@
-"""Counters of Doctrine; checked against ORM 2.14 with DBAL 3.6."""
+"""Counters of Doctrine, tested with ORM 2.14 and DBAL 3.6."""
 
 from typing import Any, NoReturn
 
@@ -25,9 +25,9 @@ class Sequence(ForeignCounter):
 class Table(ForeignCounter):
     """DBAL's TableGenerator (until DBAL 3); rule D2.
 
-    Its ``sequence_increment_by`` must be 1: with more, DBAL gives the first id of each
-    block twice. Raises `UnsafeSource` for another ``increment``, and when the row has
-    another.
+    Its ``sequence_increment_by`` must be 1: otherwise DBAL gives the first id of each
+    block twice. Raises `UnsafeSource` if ``increment``, or the row's, is another
+    number.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""UseHiLo() of EF Core and Npgsql; checked by recorded vectors, not a process."""
+"""UseHiLo() of EF Core and Npgsql, tested with recorded examples only."""
 
 from django.utils.deconstruct import deconstructible
 

@@ -23,10 +23,10 @@ from django_hilo.sources.storages.base import Storage
 
 @deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
 class ForeignCounter(Value, Source):
-    """A counter that another system owns: a storage, and the rule of its number.
+    """A counter that another system owns: a storage, and the rule to read its number.
 
-    The presets of `django_hilo.sources` are such counters. Use this class for a system
-    without a preset. A reservation is a transaction of its own, locks and compares the
+    The modules of `django_hilo.sources` have subclasses. Use this class for a system
+    without a module. A reservation has its own transaction. It locks and compares the
     row, and never lowers it.
     """
 

@@ -1,6 +1,6 @@
-"""Counters of Hibernate ORM, 3 to 7; checked against Hibernate 3.6.10.
+"""Counters of Hibernate ORM 3 to 7, tested with Hibernate 3.6.10.
 
-``max_number`` is the highest id that the partner's type takes: Java's ``int`` ends at
+``max_number`` is the highest id that the partner's type allows: Java's ``int`` ends at
 2147483647 and wraps without an error.
 """
 
@@ -27,7 +27,7 @@ def block_of(max_lo: int) -> int:
 
 @deconstructible(path="django_hilo.sources.hibernate.HiLo")
 class HiLo(ForeignCounter):
-    """``hilo`` (TableHiLoGenerator): one row, all entities; rule L1."""
+    """``hilo`` (TableHiLoGenerator): one row for all entities; rule L1."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SequenceHiLo(ForeignCounter):
 
 @deconstructible(path="django_hilo.sources.hibernate.MultipleHiLo")
 class MultipleHiLo(ForeignCounter):
-    """MultipleHiLoPerTableGenerator: a row an entity; rule L1.
+    """MultipleHiLoPerTableGenerator: a row for each entity; rule L1.
 
     ``name`` is the entity's table, as Hibernate writes it.
     """
@@ -150,7 +150,7 @@ class _Enhanced(ForeignCounter):
 
 @deconstructible(path="django_hilo.sources.hibernate.EnhancedHiLo")
 class EnhancedHiLo(_Enhanced):
-    """The optimizer ``hilo`` of the enhanced generators, of 5.2.10 and later; L2, L3.
+    """The optimizer ``hilo`` of enhanced generators since 5.2.10; rules L2 and L3.
 
     Raises `UnsafeSource` for an older ``version`` (HHH-3628). The arguments are those
     of `Pooled`.
@@ -172,13 +172,13 @@ class EnhancedHiLo(_Enhanced):
 class Pooled(_Enhanced):
     """The optimizer ``pooled``, the default of enhanced generators; L4, L5, L8.
 
-    - ``sequence``: a sequence with INCREMENT BY ``increment``; or else
-    - ``table``: with the ``segment`` of a row (JPA's @TableGenerator), or with one row.
+    - ``sequence``: the name of a sequence with INCREMENT BY ``increment``; or
+    - ``table``: a table with one row, or with the ``segment`` of JPA's @TableGenerator.
     - ``stored_last_used``: whether a segment's number is the last id used, as since
-      Hibernate 5.3; None: by ``version``.
-    - ``initial_value``: the generator's. @TableGenerator(initialValue=n) means n + 1.
-    - ``version``: the partner's, as "6.4.4"; without it check E026 is an error. Before
-      4.3.11 the blocks lie one lower.
+      Hibernate 5.3; None: according to ``version``.
+    - ``initial_value``: the generator's; for @TableGenerator(initialValue=n), n + 1.
+    - ``version``: Hibernate's, such as "6.4.4"; check E026 requires it. Before 4.3.11,
+      each block starts one number lower.
     """
 
     def _rule(self, generator: _Generator) -> rules.Rule:
@@ -192,9 +192,9 @@ class Pooled(_Enhanced):
 
 @deconstructible(path="django_hilo.sources.hibernate.PooledLo")
 class PooledLo(_Enhanced):
-    """The optimizers ``pooled-lo`` and ``pooled-lotl``; L6, L7.
+    """The optimizers ``pooled-lo`` and ``pooled-lotl``; rules L6 and L7.
 
-    On a table, ranges of Django's may have any size beside those of the partner. The
+    On a table, Django may reserve ranges of any size, whatever the partner's size. The
     arguments are those of `Pooled`.
     """
 

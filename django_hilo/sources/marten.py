@@ -1,4 +1,4 @@
-"""The Hilo sequences of Marten; checked against a function with its behaviour."""
+"""The Hilo sequences of Marten, tested with a copy of its function's behaviour."""
 
 from django.utils.deconstruct import deconstructible
 
@@ -12,10 +12,10 @@ from django_hilo.sources.storages import Row
 class HiLo(ForeignCounter):
     """The row of ``mt_hilo`` for a document type; rule M1.
 
-    Marten's function ``mt_get_next_hi`` compares before it writes, and tries again when
-    another process came first, so Django may write the row itself.
+    Marten's function ``mt_get_next_hi`` compares before it writes, and retries if
+    another process was first, so Django may write the row itself.
 
-    - ``name``: the name of the class without its namespace, or its SequenceName.
+    - ``name``: the class name without its namespace, or its SequenceName.
     - ``max_lo``: MaxLo.
     - ``schema``: the schema of Marten's tables.
     """

@@ -1,6 +1,6 @@
-"""Counters of NHibernate; checked by recorded vectors, not against a process of it.
+"""Counters of NHibernate, tested with recorded examples only.
 
-``max_number`` is the highest id that the partner's type takes: it cuts higher ones.
+``max_number`` is the highest id that the partner's type allows; it cuts higher ones.
 """
 
 from typing import Any, NoReturn
@@ -20,9 +20,9 @@ _AS_HIBERNATE = "3.6"
 
 @deconstructible(path="django_hilo.sources.nhibernate.HiLo")
 class HiLo(ForeignCounter):
-    """``hilo``: rule L1; a new schema starts at 1, so that the first ids are 32768.
+    """``hilo``: rule L1. A new schema starts at 1, so its first id is 32768.
 
-    ``where`` is the generator's parameter: SQL that names one of several rows.
+    ``where`` is the generator's parameter: SQL that selects one of several rows.
     """
 
     def __init__(
@@ -40,16 +40,16 @@ class HiLo(ForeignCounter):
 
 @deconstructible(path="django_hilo.sources.nhibernate.SequenceHiLo")
 class SequenceHiLo(hibernate.SequenceHiLo):
-    """``seqhilo``: rule L1. Before 5.1 NHibernate leaves the first id of blocks out."""
+    """``seqhilo``: rule L1. Before 5.1, NHibernate omits the first id of each block."""
 
 
 @deconstructible(path="django_hilo.sources.nhibernate.Pooled")
 class Pooled(hibernate.Pooled):
     """The optimizer ``pooled`` of the enhanced generators: rule L8.
 
-    The arguments are those of Hibernate's `Pooled`, but for stored_last_used, version
-    and initial_value. Let the counter be at ``1 + increment`` or more before processes
-    start: the first read of a process takes two blocks.
+    The arguments are those of Hibernate's `Pooled`, except stored_last_used, version
+    and initial_value. Before processes start, the counter must be at ``1 + increment``
+    or higher, because the first read of each process takes two blocks.
     """
 
     def __init__(self, increment: int, **kwargs: Any) -> None:

@@ -1,8 +1,8 @@
 """How a stored number becomes a range of ids; pure arithmetic.
 
-S is the number that the counter holds before a range is taken, or what ``nextval``
-gives. Each system reads it in its own way: the same row by the wrong rule gives ids
-twice. L1, M1 ... name the rules as docs/how-to/sources.md lists them.
+S is the number stored before a range is reserved, or the result of ``nextval``. Each
+system reads it differently, and the wrong rule gives ids twice. L1, M1 and so on are
+the names of the rules in docs/how-to/sources.md.
 """
 
 from abc import ABC, abstractmethod
@@ -37,11 +37,11 @@ class Value:
 
 
 class Rule(Value, ABC):
-    """One way to read a stored number; each is the sum of `low_of` and `increment`.
+    """One way to read a stored number; each defines `low_of` and `increment`.
 
     ``block`` is how many ids one step of the stored number gives, 1 or more.
-    ``max_number`` is the highest id to give: where a partner's type is an ``int``,
-    2147483647, since most systems wrap without an error.
+    ``max_number`` is the highest id: 2147483647 if the partner's type is an ``int``,
+    because most systems wrap without an error.
     """
 
     # What one block adds to the stored number: INCREMENT BY, for a sequence.
@@ -171,7 +171,7 @@ class PooledLo(_Additive):
 class Single(PooledLo):
     """The stored number is the only id of its step, whatever the increment.
 
-    A column's own sequence, which sites may share by steps: odd here, even there.
+    For a column's own sequence, which two sites can share: odd here, even there.
     """
 
     def __init__(self, increment: int) -> None:
@@ -189,8 +189,8 @@ class LastUsed(_Additive):
     """The stored number is the highest id reserved so far: S + 1 to S + block.
 
     L6 (Hibernate's ``pooled-lo`` with ``stored_last_used``), D2 (Doctrine's DBAL
-    table), F2 (TinyID), F5 (django-sequences); our own Max. With block 1, ranges may
-    have any size.
+    table), F2 (TinyID), F5 (django-sequences), and Max. With block 1, ranges may have
+    any size.
     """
 
     offset = 1
@@ -198,10 +198,10 @@ class LastUsed(_Additive):
 
 @deconstructible(path="django_hilo.sources.rules.Pooled")
 class Pooled(_Additive):
-    """The stored number is the highest id: S - block + 1 to S; the initial value alone.
+    """The stored number is the highest id: S - block + 1 to S.
 
     L5 (Hibernate's ``pooled`` since 4.3.11), with ``last_used`` L4: then it is S + 1.
-    ``initial_value`` is the generator's: its block has one id only.
+    The block of ``initial_value``, the generator's, contains only this id.
     """
 
     def __init__(
@@ -229,8 +229,8 @@ class Pooled(_Additive):
 class PooledBelow(_Additive):
     """The stored number is the first id after the block: S - block to S - 1.
 
-    L8 (NHibernate's ``pooled``, Hibernate's before 4.3.11). A block that starts under 1
-    is left out as a whole.
+    L8 (NHibernate's ``pooled``, Hibernate's before 4.3.11). A block that starts below 1
+    is skipped.
     """
 
     def __init__(self, block: int, max_number: int = MAX_NUMBER) -> None:

@@ -1,7 +1,7 @@
 """The directive ``folder``: a toctree of all pages of a folder, some of them first.
 
-A new page is thereby in the contents at once. Pages of ``:without:`` have their place
-elsewhere.
+A new page is thereby in the contents at once. Pages of ``:without:``, and those of
+folders there (``api/``), have their place elsewhere.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ class Folder(TocTree):
 
     def run(self) -> list[nodes.Node]:
         start = f"{self.arguments[0]}/"
-        without = self.options.get("without", "").split()
-        left_out = {f"{start}{name}" for name in without}
-        there = sorted(
+        left_out = [
+            f"{start}{name}" for name in self.options.get("without", "").split()
+        ]
+        folders = tuple(name for name in left_out if name.endswith("/"))
+        wanted = [f"{start}{name.strip()}" for name in self.content]
+        first = [name for name in wanted if name in self.env.found_docs]
+        others = sorted(
             name
             for name in self.env.found_docs
-            if name.startswith(start) and name not in left_out
+            if name.startswith(start)
+            and name not in [*first, *left_out]
+            and not name.startswith(folders)
         )
-        wanted = [f"{start}{name.strip()}" for name in self.content]
-        first = [name for name in wanted if name in there]
-        pages = first + [name for name in there if name not in first]
+        pages = [f"/{name}" for name in first + others]
         if not pages:
             return []
         self.content = StringList(pages, source=self.env.docname)

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 
 import pytest
 
@@ -18,6 +19,12 @@ def test_each_check_is_explained():
     used = set(re.findall(r'"(?:django_hilo\.)?([EIW]\d{3})"', source))
     assert used == set(re.findall(r"django_hilo\.([EIW]\d{3})", CHECKS))
     assert len(used) > 10
+
+
+def test_each_message_is_explained():
+    """``python docs/messages.py`` prints what is missing on either side."""
+    messages = runpy.run_path(str(PROJECT / "docs/messages.py"))
+    assert messages["on_page"]() == messages["in_code"]()
 
 
 @pytest.mark.parametrize("key", sorted(KEYS))

@@ -1,6 +1,5 @@
 """The commands of docs/how-to/run-books.md, as they stand there, in a project."""
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from django.db import connections
 from tests.conftest import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.pages import Follower
+from tests.support.programs import require
 from tests.support.projects import project_in
 
 pytestmark = pytest.mark.servers
@@ -29,11 +29,6 @@ TOOLS = {
     "mysql": ["mariadb-dump", "mariadb"],
     "sqlite": ["sqlite3"],
 }
-missing = [tool for tool in TOOLS[CHOSEN] if shutil.which(tool) is None]
-needs_tools = pytest.mark.skipif(
-    bool(missing) and os.environ.get("HILO_TEST_REQUIRE") != "1",
-    reason=f"Not installed: {', '.join(missing)}.",
-)
 MODELS = """
     from django.db import models
 
@@ -162,8 +157,10 @@ def disjoint(*families: list[str]) -> bool:
 
 
 class TestRestore:
-    @needs_tools
     def test_everything(self, shop):
+        missing = [tool for tool in TOOLS[CHOSEN] if shutil.which(tool) is None]
+        if missing:
+            require(f"Not installed: {', '.join(missing)}")
         first = shop.save(5)
         assert shop.save(3, "Letter")[-1] == "letters/3"
         shop.shell(comment("Restore everything"))

@@ -34,9 +34,9 @@ class Row(Storage):
     The lock is for partners that lock (Hibernate, Doctrine, Leaf), the comparison for
     partners that do not (Marten, Polecat, TinyID).
 
-    - ``table``, ``column``: the table, if need be with its schema, and the column.
-    - ``key`` or ``where``: the row, by its columns or in SQL; without them the table
-      has one row.
+    - ``table``, ``column``: their names; the table's may include its schema.
+    - ``key`` or ``where``: columns of the row, or SQL that selects it; without them the
+      table must have one row.
     - ``start``: the number of a new row; None if a missing row is an error.
     - ``fixed``: columns that must have these values; a new row gets them.
     - ``also``: SQL that each update sets too, such as ``version = version + 1``.

@@ -20,11 +20,11 @@ _TRIES = 10
 
 @deconstructible(path="django_hilo.sources.storages.Sequence")
 class Sequence(Storage):
-    """A sequence of the database, PostgreSQL's or MariaDB's.
+    """A sequence of PostgreSQL or MariaDB.
 
-    Its INCREMENT BY must be what the rule adds for a block. Each draw checks this, so a
-    sequence that somebody altered gives nothing. A sequence with CYCLE gives nothing
-    either.
+    Its INCREMENT BY must be what the rule adds for a block, and it must not have CYCLE.
+    Each draw checks both, so that a sequence which was altered meanwhile raises an
+    error.
     """
 
     def __init__(self, sequence: str) -> None:
