@@ -24,6 +24,8 @@ SABOTAGE :=
 HILO_CLUSTER_SECONDS :=
 # Which measurements `make bench` takes; empty: all.
 MEASURE :=
+# Options of uv for `make pins`; empty: versions stay as long as they fit.
+PINS := --upgrade
 # Set it to renew the pictures of the documentation.
 SCREENSHOTS :=
 
@@ -146,6 +148,10 @@ lint: $(VENV)/lint ## Check style, spelling, layers, types and migrations.
 messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to translate (needs gettext).
 	cd django_hilo && PYTHONPATH=.. DJANGO_SETTINGS_MODULE=tests.settings ../$(BIN)/python -m django \
 	  makemessages --keep-pot --all --add-location=file --no-wrap
+
+.PHONY: pins
+pins: $(VENV)/pins ## Write requirements/ with the newest versions and their hashes (PINS=: keep versions that fit).
+	tests/project/pins.sh $(BIN)/uv $(PINS)
 
 .PHONY: audit
 audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
