@@ -26,6 +26,8 @@ HILO_CLUSTER_SECONDS :=
 MEASURE :=
 # Options of uv for `make pins`; empty: versions stay as long as they fit.
 PINS := --upgrade
+# The version that `make release` makes.
+VERSION :=
 # Set it to renew the pictures of the documentation.
 SCREENSHOTS :=
 
@@ -180,6 +182,10 @@ nightly: ## Run everything long, with a summary: hours. Before a release, or whe
 release-check: HILO_CLUSTER_SECONDS := 600
 release-check: export HILO_TEST_PROTOCOL := full
 release-check: test lint docs audit coverage package matrix move processes torture protocol cluster hosting fellows browser interop bench ## Run everything at full length.
+
+.PHONY: release
+release: $(VENV)/package ## Build and tag VERSION=1.2.3 of this commit, and print the command that uploads it.
+	tests/project/release.sh $(BIN)/python "$(VERSION)"
 
 .PHONY: clean
 clean: ## Remove what the other targets made.

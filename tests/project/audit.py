@@ -1,4 +1,4 @@
-"""Ask the advisory service about all pinned packages: ``python -m tests.project.audit``.
+"""Ask the advisory service about all pins: ``python -m tests.project.audit``.
 
 Fails for a known vulnerability. If nobody answers, it says so and does not fail: a
 build must not depend on a service of others.
@@ -47,4 +47,5 @@ def is_sound(pins: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(not all([is_sound(pins) for pins in pinned()]))
+    found = [is_sound(pins) for pins in pinned()]
+    sys.exit(not all(found))

@@ -4,13 +4,13 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 from zipfile import ZipFile
 
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.commands import run
 
 HOME = "https://forge.example/hilo"
 GIT = {
@@ -22,18 +22,10 @@ GIT = {
 WITHOUT = (PROJECT / ".gitignore").read_text().replace("/", "").split()
 
 
-def run(folder, *command, code=0):
-    """Run a command, and return what it printed."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | GIT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == code, done.stdout
-    return done.stdout
+def run_in(folder, *command, **options):
+    """Run a command; return what it printed, its errors first."""
+    done = run(*command, cwd=folder, env=os.environ | GIT, **options)
+    return done.stderr + done.stdout
 
 
 def commit(folder, file, pattern, new):
@@ -41,11 +33,13 @@ def commit(folder, file, pattern, new):
     text, found = re.subn(pattern, new, path.read_text(), count=1, flags=re.M)
     assert found
     path.write_text(text)
-    run(folder, "git", "commit", "-qam", "A change")
+    run_in(folder, "git", "commit", "-qam", "A change")
 
 
 def release(folder, version="9.8.7", **options):
-    return run(folder, "tests/project/release.sh", sys.executable, version, **options)
+    return run_in(
+        folder, "tests/project/release.sh", sys.executable, version, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +47,8 @@ def ready(tmp_path_factory):
     """A repository of this project, ready for the release of 9.8.7."""
     folder = tmp_path_factory.mktemp("release") / "project"
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns(".git", *WITHOUT))
-    run(folder, "git", "init", "-q")
-    run(folder, "git", "add", ".")
+    run_in(folder, "git", "init", "-q")
+    run_in(folder, "git", "add", ".")
     commit(folder, "django_hilo/__init__.py", r'"\d.*"', '"9.8.7"')
     commit(folder, "CHANGELOG.md", "^## ", "## 9.8.7 (2026-01-31)\n\n## ")
     commit(folder, "pyproject.toml", '^home = ".*"', f'home = "{HOME}"')
@@ -63,7 +57,7 @@ def ready(tmp_path_factory):
 
 @pytest.fixture
 def clone(ready, tmp_path):
-    run(tmp_path, "git", "clone", "-q", str(ready), "clone")
+    run_in(tmp_path, "git", "clone", "-q", str(ready), "clone")
     return tmp_path / "clone"
 
 
@@ -81,8 +75,8 @@ def test_a_release(clone):
         "django_hilo-9.8.7.dist-info/METADATA"
     )
     assert f"Project-URL: Homepage, {HOME}\n".encode() in metadata
-    assert run(clone, "git", "tag", "--points-at", "HEAD") == "9.8.7\n"
-    assert "the tag 9.8.7 exists" in release(clone, code=1)
+    assert run_in(clone, "git", "tag", "--points-at", "HEAD") == "9.8.7\n"
+    assert "the tag 9.8.7 exists" in release(clone, expect=1)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +108,6 @@ def test_a_version_of_another_form(clone):
 
 
 def refused(clone, said, **options):
-    assert f"Not released: {said}" in release(clone, code=1, **options)
-    assert run(clone, "git", "tag") == ""
+    assert f"Not released: {said}" in release(clone, expect=1, **options)
+    assert run_in(clone, "git", "tag") == ""
     assert not (clone / "dist").exists()
