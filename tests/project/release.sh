@@ -16,13 +16,13 @@ refuse() {
 }
 
 echo "$version" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+' ||
-    refuse "name a version, such as: make release VERSION=1.2.3"
+    { refuse "name a version, such as: make release VERSION=1.2.3"; exit 1; }
 [ -z "$(git status --porcelain)" ] || refuse "commit your changes, or remove them"
 ! git rev-parse -q --verify "refs/tags/$version" > /dev/null || refuse "the tag $version exists"
 grep -Fqx "__version__ = \"$version\"" django_hilo/__init__.py ||
     refuse "__version__ in django_hilo/__init__.py is not $version"
 [ "$(grep -m 1 '^## ' CHANGELOG.md | sed 's/(20[0-9-]*)$/(date)/')" = "## $version (date)" ] ||
-    refuse "CHANGELOG.md does not begin with $version and its date, such as: ## 1.2.3 (2026-01-31)"
+    refuse "CHANGELOG.md does not begin with $version and its date, such as: ## $version (2026-01-31)"
 grep -Eq '^home = "https://[^"]+"$' pyproject.toml ||
     refuse "home in pyproject.toml is empty: set it to the public address of the repository"
 [ "$ready" ] || exit 1
