@@ -32,7 +32,8 @@ export SOURCE_DATE_EPOCH
 build() { # folder: of the commit alone
     mkdir "$1"
     git archive HEAD | tar -x -C "$1"
-    (cd "$1" && "$python" -m build -q --no-isolation > build.log) || cat "$1/build.log"
+    (cd "$1" && "$python" -m build --no-isolation) > "$1.log" 2>&1 ||
+        { cat "$1.log" >&2; exit 1; }
 }
 build "$folder/first"
 # As somebody else would build it.
