@@ -24,6 +24,10 @@ SABOTAGE :=
 HILO_CLUSTER_SECONDS :=
 # Which measurements `make bench` takes; empty: all.
 MEASURE :=
+# Options of uv for `make pins`; empty: versions stay as long as they fit.
+PINS := --upgrade
+# The version that `make release` makes.
+VERSION :=
 # Set it to renew the pictures of the documentation.
 SCREENSHOTS :=
 
@@ -147,6 +151,10 @@ messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to tran
 	cd django_hilo && PYTHONPATH=.. DJANGO_SETTINGS_MODULE=tests.settings ../$(BIN)/python -m django \
 	  makemessages --keep-pot --all --add-location=file --no-wrap
 
+.PHONY: pins
+pins: $(VENV)/pins ## Write requirements/ with the newest versions and their hashes (PINS=: keep versions that fit).
+	tests/project/pins.sh $(BIN)/uv $(PINS)
+
 .PHONY: audit
 audit: $(VENV)/audit ## Ask the advisory service about all pinned packages.
 	$(BIN)/python -m tests.project.audit
@@ -174,6 +182,10 @@ nightly: ## Run everything long, with a summary: hours. Before a release, or whe
 release-check: HILO_CLUSTER_SECONDS := 600
 release-check: export HILO_TEST_PROTOCOL := full
 release-check: test lint docs audit coverage package matrix move processes torture protocol cluster hosting fellows browser interop bench ## Run everything at full length.
+
+.PHONY: release
+release: $(VENV)/package ## Build and tag VERSION=1.2.3 of this commit, and print the command that uploads it.
+	tests/project/release.sh $(BIN)/python "$(VERSION)"
 
 .PHONY: clean
 clean: ## Remove what the other targets made.

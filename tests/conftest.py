@@ -1,7 +1,6 @@
 import gc
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from django_hilo._allocation import pool
+from tests.support import commands
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
 
@@ -40,16 +40,9 @@ def python() -> Callable[..., str]:
     """Run Python code in a process of its own, on the databases of this test."""
 
     def run(code: str, *arguments: str, expect: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments],
-            cwd=PROJECT,
-            env=child_environment(),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == expect, done.stdout + done.stderr
-        return done.stdout.strip()
+        command = [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments]
+        place = {"cwd": PROJECT, "env": child_environment()}
+        return commands.run(*command, expect=expect, **place).stdout.strip()
 
     return run
 

@@ -3,7 +3,6 @@
 # ruff: noqa: F811 - the fixture is imported
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +36,8 @@ from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixtur
 from tests.apps.numbers.models import Box, Item, Tag
 from tests.apps.records.models import Invoice, Letter, Order, Product
 from tests.conftest import PROJECT, child_environment
+from tests.support import commands
 from tests.support.databases import CHOSEN, IS_MYSQL
-from tests.support.patience import LONGEST
 
 pytestmark = pytest.mark.servers
 
@@ -334,16 +333,7 @@ def test_pytest_is_imported_for_the_fixture_alone():
         "print(json.dumps([before, 'pytest' in sys.modules]))\n"
         "assert not hasattr(testing, 'hilo_id')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=PROJECT,
-        env={
-            **child_environment(),
-            "DJANGO_SETTINGS_MODULE": "example_project.settings",
-        },
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=True,
-    )
+    settings = {"DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = commands.run(*command, cwd=PROJECT, env=child_environment() | settings)
     assert json.loads(done.stdout) == [False, True]

@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.projects import Project, project_in
+from tests.support.tutorial import matches
 
 pytestmark = pytest.mark.servers
 
@@ -63,12 +64,6 @@ def commands(text: str) -> list[tuple[list[str], str]]:
         assert (python, manage) == ("python", "manage.py")
         found.append((arguments, printed.strip()))
     return found
-
-
-def matches(shown: str, printed: str) -> bool:
-    """Whether a text is what was printed; a line ``...`` stands for any lines."""
-    parts = re.split(r"^\.\.\.\n", shown, flags=re.M)
-    return re.fullmatch(".*\n".join(map(re.escape, parts)), printed, re.S) is not None
 
 
 @pytest.fixture

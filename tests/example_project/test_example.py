@@ -26,8 +26,9 @@ from django_hilo.counters import reserve
 from django_hilo.models import HiLoDocument
 from example_project.shop.counters import counters
 from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
+from tests.support import commands
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST, PATIENCE
+from tests.support.patience import PATIENCE
 
 PROJECT = Path(__file__).resolve().parents[2]
 NORTHWIND = Path(
@@ -146,35 +147,17 @@ class Example:
     def run(
         self, *arguments: object, expect: int = 0
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "manage.py", *map(str, arguments)],
-            cwd=PROJECT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
-        assert done.returncode == expect, done.stdout + done.stderr
-        return done
+        command = [sys.executable, "-W", "error", "manage.py", *arguments]
+        options = {"env": self.environment, "stdin": subprocess.DEVNULL}
+        return commands.run(*command, expect=expect, cwd=PROJECT, **options)
 
     def python(self, code: str) -> str:
         """Run code in a process of its own, and return what it printed."""
         return self.python_anew(PRELUDE + code)
 
     def python_anew(self, code: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            cwd=PROJECT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        command = [sys.executable, "-W", "error", "-c", code]
+        return commands.run(*command, cwd=PROJECT, env=self.environment).stdout
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
         connection = sqlite3.connect(self.database)

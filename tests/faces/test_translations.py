@@ -7,7 +7,6 @@ import ast
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -21,7 +20,7 @@ from rest_framework.test import APIClient
 import django_hilo
 from django_hilo.counters import reserve
 from django_hilo.models import GaplessCounter, ServerPrefix
-from tests.support.patience import LONGEST
+from tests.support.commands import run
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -39,18 +38,6 @@ def gettext_tools() -> None:
         if os.environ.get("HILO_TEST_REQUIRE") == "1":
             pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
         pytest.skip(sentence)
-
-
-def run(*command: object, cwd: Path | None = None) -> None:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +68,9 @@ def test_the_catalogue_holds_the_texts_of_the_code(tmp_path):
         PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.pot")
     )
     options = ["--keep-pot", "--all", "--add-location=file", "--no-wrap"]
-    settings = "--settings=tests.settings"
-    run(sys.executable, "-m", "django", "makemessages", *options, settings, cwd=copy)
+    command = [sys.executable, "-m", "django", "makemessages", *options]
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    run(*command, "--settings=tests.settings", cwd=copy, env=environment)
     # The date, and what else an edition of gettext writes, stands above the texts.
     new, kept = (
         file.read_text().partition("\n\n")[2]

@@ -37,14 +37,22 @@ done
 files_of "$folder"/again/*.whl > "$folder/rebuilt"
 diff "$folder/wheel" "$folder/rebuilt" || fail "The sdist (>) gives another wheel"
 
-"$python" -m venv "$folder/venv"
-"$folder/venv/bin/python" -m pip install -q --disable-pip-version-check dist/*.whl
-"$folder/venv/bin/python" -m pip check
 checks=$PWD/tests/project/check_installed.py
 wheel=$(ls "$PWD"/dist/*.whl)
+"$python" -m venv "$folder/venv"
 cd "$folder"
-# Read, not named: the folder of a script is on the path, and holds tests/apps/numbers.
-venv/bin/python - < "$checks"
-venv/bin/python -m pip install -q --disable-pip-version-check "$wheel[drf,sharding]"
-venv/bin/python -m pip check
-venv/bin/python - --extras < "$checks"
+
+works() { # package, options of check_installed.py: in a new project
+    venv/bin/python -m pip install -q --disable-pip-version-check "$1"
+    venv/bin/python -m pip check
+    rm -rf project && mkdir project
+    venv/bin/django-admin startproject shop project
+    echo 'INSTALLED_APPS += ["django_hilo"]' >> project/shop/settings.py
+    venv/bin/python project/manage.py check --fail-level WARNING
+    venv/bin/python project/manage.py migrate -v 0
+    shift
+    # Read, not named: the folder of a script is on the path, and holds tests/apps/numbers.
+    (cd project && DJANGO_SETTINGS_MODULE=shop.settings ../venv/bin/python - "$@" < "$checks")
+}
+works "$wheel"
+works "$wheel[drf,sharding]" --extras

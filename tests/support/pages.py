@@ -13,11 +13,8 @@ A first line that ends in ``on PostgreSQL, MariaDB`` is of a fence for these alo
 
 import os
 import re
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -27,10 +24,8 @@ from django.db import connections
 from tests.conftest import PROJECT
 from tests.settings import MIDDLEWARE, TEMPLATES
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST, PATIENCE, wait_until
-from tests.support.ports import free_port
 from tests.support.projects import CONTRIB, Project, code_of
-from tests.support.servers import answers, ending_with_us
+from tests.support.servers import runserver
 
 NAMES = {
     "postgres": "PostgreSQL",
@@ -151,23 +146,16 @@ class Follower(Project):
         self.write(fence.file, f"{before}\n\n{fence.text}")
 
     def _test(self, examples: str) -> None:
-        done = subprocess.run(
-            [*self._python, "-c", code_of(DOCTESTS)],
-            cwd=self.folder,
-            env=self.environment,
-            input=self._here(examples),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        command = [*self._python, "-c", code_of(DOCTESTS)]
+        self._done(*command, input=self._here(examples))
 
     def _enter(self, text: str) -> None:
         printed: list[str] = []
         for line in text.splitlines():
             if line.startswith("$ python manage.py runserver"):
                 self._servers.close()
-                self._servers.enter_context(self._serving())
+                server = runserver(self.folder, self.environment)
+                self._port = self._servers.enter_context(server)
             elif line.startswith("$ ") and not line.startswith("$ python -m pip "):
                 printed = self.shell(self._here(line[2:])).splitlines()
             elif not line.startswith(("$ ", "# ")):
@@ -175,37 +163,7 @@ class Follower(Project):
 
     def shell(self, command: str) -> str:
         """Run a command as at a terminal in the project; return what it printed."""
-        done = subprocess.run(
-            ["bash", "-euc", command],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
-
-    @contextmanager
-    def _serving(self) -> Iterator[None]:
-        self._port = free_port()
-        server = subprocess.Popen(
-            ending_with_us(
-                *(sys.executable, "manage.py", "runserver"),
-                *("--noreload", f"127.0.0.1:{self._port}"),
-            ),
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            port = self._port
-            wait_until(lambda: answers(server, port))
-            yield
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(PATIENCE)
+        return self._done("bash", "-euc", f"exec 2>&1\n{command}")
 
     def _here(self, text: str) -> str:
         return text.replace(ADDRESS, f"127.0.0.1:{self._port}") if self._port else text

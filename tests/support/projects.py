@@ -15,8 +15,8 @@ from typing import Any
 from django.db import connections
 
 from tests.conftest import PROJECT
+from tests.support.commands import run
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST
 
 CONTRIB = [
     "django.contrib.admin",
@@ -70,7 +70,7 @@ class Project:
 
     def manage(self, *arguments: str, expect: int = 0) -> str:
         """Run a command of Django; return what it printed."""
-        return self._done([*self._python, "-m", "django", *arguments], expect)
+        return self._done(*self._python, "-m", "django", *arguments, expect=expect)
 
     def migrate(self, *apps: str) -> str:
         """Make the migrations of apps, and apply all; return what was made.
@@ -88,7 +88,8 @@ class Project:
 
     def run(self, code: str, *arguments: str, expect: int = 0) -> str:
         """Run a piece of Python in the project; return what it printed."""
-        return self._done([*self._python, "-c", code_of(code), *arguments], expect)
+        command = [*self._python, "-c", code_of(code), *arguments]
+        return self._done(*command, expect=expect)
 
     def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         """Start a piece of Python that runs beside others."""
@@ -115,16 +116,9 @@ class Project:
     def _python(self) -> list[str]:
         return [sys.executable, "-W", "error"]
 
-    def _done(self, command: list[str], expect: int) -> str:
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == expect, done.stdout + done.stderr
+    def _done(self, *command: str, expect: int = 0, **options: Any) -> str:
+        place = {"cwd": self.folder, "env": self.environment}
+        done = run(*command, expect=expect, **place, **options)
         return (done.stdout + (done.stderr if expect else "")).strip()
 
 

@@ -1,7 +1,8 @@
-"""gunicorn on a free port of this machine, for tests that talk to a real server."""
+"""Servers on free ports of this machine, for tests that talk to a real one."""
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -62,6 +63,28 @@ def gunicorn(
     finally:
         server.terminate()
         server.wait(2 * PATIENCE)
+
+
+@contextmanager
+def runserver(folder: Path, environment: Mapping[str, str]) -> Iterator[int]:
+    """Serve the project in a folder until the block ends; give the port."""
+    port = free_port()
+    server = subprocess.Popen(
+        ending_with_us(
+            *(sys.executable, "manage.py", "runserver"),
+            *("--noreload", f"127.0.0.1:{port}"),
+        ),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: answers(server, port))
+        yield port
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(PATIENCE)
 
 
 def answers(server: subprocess.Popen[bytes], port: int) -> bool:

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.patience import LONGEST, PATIENCE, wait_until
-from tests.support.ports import free_port
+from tests.support.commands import run
+from tests.support.patience import PATIENCE
+from tests.support.servers import runserver
 
 ADDRESS = "http://127.0.0.1:8000"
 # The environment is the caller's; the rest of such a block is run.
@@ -65,9 +66,9 @@ class Reader:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self.environment = dict(environment)
-        self.port = free_port()
+        self.port: int | None = None
         self.shell: subprocess.Popen[str] | None = None
-        self.server: subprocess.Popen[str] | None = None
+        self.server = ExitStack()
         self.answer = ""
 
     def follow(self, page: str) -> int:
@@ -77,7 +78,7 @@ class Reader:
             for block in blocks_of(page):
                 try:
                     getattr(self, f"_{block.language}")(block.text)
-                    if self.server:
+                    if self.port:
                         self._visit(block.after)
                 except AssertionError as error:
                     raise AssertionError(f"line {block.line}: {error}") from error
@@ -92,8 +93,7 @@ class Reader:
         assert named, f"names no file: {first}"
         file = self.folder / named[1]
         assert file.parent.is_dir(), f"there is no folder for {named[1]}"
-        if self.server:
-            self._stop_server()
+        self._stop_server()
         file.write_text(file.read_text() + rest if named[2] else text)
 
     def _console(self, text: str) -> None:
@@ -103,25 +103,18 @@ class Reader:
             if command == "python manage.py shell":
                 self._open_shell()
             elif command == "python manage.py runserver":
-                self._start_server()
+                self._stop_server()
+                server = runserver(self.folder, self.environment)
+                self.port = self.server.enter_context(server)
             elif variable:
                 self.environment[variable[1]] = variable[2]
             elif not command.startswith(SETS_UP):
                 self._run(command, shown)
 
     def _run(self, command: str, shown: str) -> None:
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-        assert not shown or _matches(shown, done.stdout), (
+        lines = f"exec 2>&1\n{command}"
+        done = run("sh", "-c", lines, cwd=self.folder, env=self.environment)
+        assert not shown or matches(shown, done.stdout), (
             f"$ {command}\nis said to print\n{shown}\nand prints\n{done.stdout}"
         )
 
@@ -152,25 +145,6 @@ class Reader:
             assert self.shell.returncode == 0
             self.shell = None
 
-    def _start_server(self) -> None:
-        self._stop_server()
-        command = [sys.executable, "manage.py", "runserver", "--noreload"]
-        self.server = subprocess.Popen(
-            [*command, str(self.port)],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-        def answers() -> bool:
-            with suppress(OSError):
-                self._get(f"{ADDRESS}/admin/")
-                return True
-            return False
-
-        wait_until(answers)
-
     def _visit(self, text: str) -> None:
         for url in _URL.findall(text):
             self.answer = self._get(url)
@@ -184,10 +158,8 @@ class Reader:
         assert json.loads(text) == json.loads(self.answer), self.answer
 
     def _stop_server(self) -> None:
-        if self.server:
-            self.server.terminate()
-            self.server.wait(PATIENCE)
-            self.server = None
+        self.server.close()
+        self.port = None
 
     def _leave(self) -> None:
         self._stop_server()
@@ -197,7 +169,7 @@ class Reader:
             self.shell = None
 
 
-def _matches(shown: str, printed: str) -> bool:
+def matches(shown: str, printed: str) -> bool:
     """Whether a text is what was printed; a line ``...`` stands for any lines."""
     parts = re.split(r"^\.\.\.\n", _TIMES.sub("TIME", shown), flags=re.MULTILINE)
     pattern = "(?:.*\n)*?".join(map(re.escape, parts))

@@ -2,7 +2,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from django.db import connections
 
 from tests.conftest import PREAMBLE, PROJECT
 from tests.long.hosting.servers import Server
-from tests.support.patience import LONGEST
+from tests.support import commands
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,15 +52,8 @@ def site(environment) -> Callable[..., str]:
     """Run a piece of Python in a process of the site; return what it printed."""
 
     def run(code: str, **changes) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", PREAMBLE + code],
-            cwd=PROJECT,
-            env=environment(**changes),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        command = [sys.executable, "-c", PREAMBLE + code]
+        done = commands.run(*command, cwd=PROJECT, env=environment(**changes))
         return done.stdout.strip()
 
     return run

@@ -1,7 +1,6 @@
 """Pools of processes, forked and spawned, of a process that draws ids itself."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -9,8 +8,8 @@ import pytest
 from tests.conftest import PROJECT
 from tests.long.hosting.journal import Answer, Journal
 from tests.long.hosting.sessions import counting
+from tests.support.commands import run
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,15 +71,9 @@ def test_processes(environment, tmp_path, kind, method):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     with counting() as peak:
-        done = subprocess.run(
-            [sys.executable, script, kind, method],
-            cwd=PROJECT,
-            env=environment(PYTHONPATH=str(PROJECT), DATABASE={"CONN_MAX_AGE": None}),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, done.stderr
+        path = {"PYTHONPATH": str(PROJECT), "DATABASE": {"CONN_MAX_AGE": None}}
+        command = [sys.executable, script, kind, method]
+        done = run(*command, cwd=PROJECT, env=environment(**path))
     journal = Journal([Answer(*answer) for answer in json.loads(done.stdout)])
     gaps = journal.check()
     if kind != "terminated-pool":

@@ -3,13 +3,14 @@
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.support.commands import run
 
 MODEL = Path(__file__).parent / "hilo.pml"
 # Seconds; only there so that nothing hangs.
@@ -89,16 +90,7 @@ def _as_options(switches: Sequence[str]) -> list[str]:
 
 
 def _run(folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}"
-    return done.stdout
+    return run(*command, cwd=folder, timeout=LONGEST).stdout
 
 
 def _read(report: str) -> Search:

@@ -83,7 +83,7 @@ class Shop(Project):
     def shell(self, script: str, **variables: str) -> str:
         """Run commands of a shell until one fails, which none should."""
         self._variables |= variables
-        return self._done(["bash", "-euo", "pipefail", "-c", script], 0)
+        return self._done("bash", "-euo", "pipefail", "-c", script)
 
     @property
     def environment(self) -> dict[str, str]:
