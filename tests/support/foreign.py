@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,19 @@ def make() -> Iterator[Make]:
     yield run
     for kind, name in reversed(made):
         execute(f"DROP {kind} IF EXISTS {name}")
+
+
+@contextmanager
+def partner() -> Iterator[str]:
+    """Give the alias of a connection of its own to the same database."""
+    other = connection.copy()
+    other.inc_thread_sharing()
+    connections["partner"] = other
+    try:
+        yield "partner"
+    finally:
+        other.close()
+        del connections["partner"]
 
 
 def execute(sql: str, *parameters: Any, using: str = "default") -> list[Any]:
