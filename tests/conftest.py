@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, models
+from django.dispatch import Signal
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
@@ -33,6 +37,26 @@ def pytest_collection_finish() -> None:
 def new_process() -> Callable[[], None]:
     """Stand for the start of another process: an empty memory."""
     return pool.after_fork_in_child
+
+
+@pytest.fixture
+def heard() -> Iterator[Callable[..., list[Any]]]:
+    """Note what a signal is sent with from now on: facts of these names, or all."""
+    with ExitStack() as stack:
+
+        def note(
+            signal: Signal, *names: str, sender: type[models.Model] | None = None
+        ) -> list[Any]:
+            told: list[Any] = []
+
+            def receive(signal: Signal, **facts: Any) -> None:
+                told.append(itemgetter(*names)(facts) if names else facts)
+
+            signal.connect(receive, sender=sender, weak=False)
+            stack.callback(signal.disconnect, receive, sender=sender)
+            return told
+
+        yield note
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ from tests.apps.records.models import Invoice, Letter, Order, Product
 from tests.conftest import PROJECT, child_environment
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import LONGEST
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.servers
 
@@ -196,8 +197,7 @@ class TestOfIntegerKeysAfterOthers(TestOfIntegerKeys):
     @classmethod
     def setUpClass(cls):
         if CHOSEN == "postgres":
-            with connections["default"].cursor() as cursor:
-                cursor.execute("SELECT nextval('numbers_item_id_seq')")
+            execute("SELECT nextval('numbers_item_id_seq')")
         super().setUpClass()
 
 
@@ -215,9 +215,8 @@ class TestOfASource(Checked, TestCase):
 
     @classmethod
     def setUpTestData(cls):
-        with connections["default"].cursor() as cursor:
-            cursor.execute("CREATE TABLE testing_counter (next_hi INTEGER)")
-            cursor.execute("INSERT INTO testing_counter VALUES (5)")
+        execute("CREATE TABLE testing_counter (next_hi INTEGER)")
+        execute("INSERT INTO testing_counter VALUES (5)")
         cls.number = next_number(SOURCE)
 
     def check(self):

@@ -34,6 +34,7 @@ from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import PATIENCE
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.servers
 
@@ -172,9 +173,8 @@ class TestRollbacks:
     def test_sql_that_rolls_back_everything(self):
         with transaction.atomic():
             next_number(Order)
-            with connection.cursor() as cursor:
-                cursor.execute("ROLLBACK")
-                cursor.execute("BEGIN")
+            execute("ROLLBACK")
+            execute("BEGIN")
             kept = {next_number(Order) for _ in range(3)}
         others = numbers_of_others()
 
@@ -351,8 +351,7 @@ class TestOwnConnection:
                     cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             with transaction.atomic():
                 if CHOSEN == "postgres":
-                    with connection.cursor() as cursor:
-                        cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+                    execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
                 Order.objects.count()
                 numbers_of_others()
                 return {next_number(Order) for _ in range(100)}
@@ -653,17 +652,15 @@ def two_schemas():
             )
     yield
     vars(connections["default"]).pop("schema_name", None)
-    with connection.cursor() as cursor:
-        cursor.execute("SET search_path TO public")
-        cursor.execute("DROP SCHEMA tenant CASCADE")
+    execute("SET search_path TO public")
+    execute("DROP SCHEMA tenant CASCADE")
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(CHOSEN != "postgres", reason="schemas")
 class TestSchemas:
     def use(self, path: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET search_path TO {path}")
+        execute(f"SET search_path TO {path}")
 
     def test_the_own_connection_works_in_the_schema_of_the_caller(self, two_schemas):
         Order.objects.create()

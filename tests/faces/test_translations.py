@@ -22,6 +22,7 @@ import django_hilo
 from django_hilo.counters import reserve
 from django_hilo.models import GaplessCounter, ServerPrefix
 from tests.support.patience import LONGEST
+from tests.support.programs import require
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -35,10 +36,7 @@ GAPLESS = "/admin/django_hilo/gaplesscounter/"
 @pytest.fixture(scope="module", autouse=True)
 def gettext_tools() -> None:
     if shutil.which("msgfmt") is None:
-        sentence = "GNU gettext is missing. Debian: apt install gettext"
-        if os.environ.get("HILO_TEST_REQUIRE") == "1":
-            pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-        pytest.skip(sentence)
+        require("GNU gettext is missing. Debian: apt install gettext")
 
 
 def run(*command: object, cwd: Path | None = None) -> None:

@@ -16,6 +16,7 @@ from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgres = pytest.mark.skipif(CHOSEN != "postgres", reason="It has sequences.")
@@ -68,8 +69,7 @@ class TestAdmin:
         made = {Item.objects.create().pk for _ in range(60)}
         assert not made & set(range(low, high + 1))
         if CHOSEN == "sqlite":
-            with connection.cursor() as cursor:
-                cursor.execute("INSERT INTO numbers_item (name) VALUES ('')")
+            execute("INSERT INTO numbers_item (name) VALUES ('')")
             assert Item.objects.latest("pk").pk > high
 
 

@@ -19,6 +19,7 @@ from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, PROJECT, child_environment
 from tests.support.patience import PATIENCE
+from tests.support.sql import execute
 from tests.support.writers import writers
 
 pytestmark = [
@@ -100,8 +101,7 @@ def test_a_database_without_ids_is_no_success(settings):
 @pytest.mark.parametrize("error", [None, SourceMismatch("told")])
 def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
     insert_by_sql("orders/7-A")
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_letter (id) VALUES ('letters/40')")
+    execute("INSERT INTO records_letter (id) VALUES ('letters/40')")
     Bistro.objects.create(code="bistro-codes/44-A")
     HiLoDocument.objects.all().delete()
     if error is None:
@@ -168,8 +168,7 @@ class Case(NamedTuple):
     def insert_by_sql(self, number: int) -> None:
         """Insert a row that no counter knows of, as an import by SQL does."""
         key = number if self.model is Item else f"{self.collection}/{number}"
-        with connection.cursor() as cursor:
-            cursor.execute(self.insert, [key])
+        execute(self.insert, key)
 
 
 def last_of(model: type[models.Model]) -> Callable[[], int]:

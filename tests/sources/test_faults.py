@@ -25,13 +25,13 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_sequences,
     needs_server,
     next_value,
     partner,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make

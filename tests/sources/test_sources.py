@@ -21,12 +21,12 @@ from django_hilo.sources import (
 from tests.support import foreign
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make

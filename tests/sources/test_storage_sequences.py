@@ -21,13 +21,13 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
     partner,
 )
 from tests.support.patience import wait_until
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make

@@ -13,11 +13,11 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -34,8 +34,7 @@ class TestColumnsThatCut:
             pytest.skip("MariaDB's mode")
 
         def loosen(connection: Any, **_: Any) -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("SET SESSION sql_mode = ''")
+            execute("SET SESSION sql_mode = ''")
 
         # Counters have a connection of their own there.
         connection.close()

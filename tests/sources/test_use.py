@@ -36,13 +36,13 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
     partner,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -401,16 +401,8 @@ class TestGapless:
         assert "django_hilo.E108" in [message.id for message in check_field(checked)]
 
 
-def test_receivers_get_the_collection(settings, unique_key):
+def test_receivers_get_the_collection(settings, unique_key, heard):
     named(settings, orders=BOUNDED)
-    told = []
-
-    def receive(reservation, **kwargs):
-        told.append(reservation.collection)
-
-    range_reserved.connect(receive)
-    try:
-        next_id(Order)
-    finally:
-        range_reserved.disconnect(receive)
-    assert told == ["orders"]
+    told = heard(range_reserved, "reservation")
+    next_id(Order)
+    assert [reservation.collection for reservation in told] == ["orders"]

@@ -11,6 +11,7 @@ from django.db import connection, connections
 
 from django_hilo.sources import ForeignCounter
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 # Types that all three databases know.
 UNIQUE_KEY = "CREATE TABLE hibernate_unique_key (next_hi int)"
@@ -85,12 +86,6 @@ def partner() -> Iterator[str]:
     finally:
         other.close()
         del connections["partner"]
-
-
-def execute(sql: str, *parameters: Any, using: str = "default") -> list[Any]:
-    with connections[using].cursor() as cursor:
-        cursor.execute(sql, parameters or None)
-        return list(cursor.fetchall()) if cursor.description else []
 
 
 def stored(place: str) -> Any:

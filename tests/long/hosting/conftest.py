@@ -14,6 +14,7 @@ from django.db import connections
 from tests.conftest import PREAMBLE, PROJECT
 from tests.long.hosting.servers import Server
 from tests.support.patience import LONGEST
+from tests.support.programs import require
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,9 +100,3 @@ def need(module: str) -> None:
     """Skip the test, or fail, where a module is not installed."""
     if importlib.util.find_spec(module) is None:
         require(f"{module} is not installed")
-
-
-def require(sentence: str) -> None:
-    if os.environ.get("HILO_TEST_REQUIRE") == "1":
-        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-    pytest.skip(sentence)
