@@ -1,12 +1,10 @@
 import gc
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +14,9 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from django_hilo._allocation import pool
+from tests.support.commands import PROJECT, output_of  # noqa: F401 - for tests
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
-
-PROJECT = Path(__file__).parent.parent
 
 # No test fails for the machine being slow.
 hypothesis_settings.register_profile(
@@ -64,16 +61,8 @@ def python() -> Callable[..., str]:
     """Run Python code in a process of its own, on the databases of this test."""
 
     def run(code: str, *arguments: str, expect: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments],
-            cwd=PROJECT,
-            env=child_environment(),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == expect, done.stdout + done.stderr
-        return done.stdout.strip()
+        command = [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments]
+        return output_of(*command, expect=expect, env=child_environment())
 
     return run
 

@@ -29,6 +29,7 @@ from django_hilo.generator import (
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
 from tests.apps.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
+from tests.database.test_transactions import in_threads
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 
@@ -168,15 +169,11 @@ class TestIds:
     def test_an_iterator_shared_by_threads(self):
         ids, found = iter_ids(Order), []
 
-        def take():
+        def take(_):
             found.extend(next(ids) for _ in range(500))
             connections.close_all()
 
-        threads = [threading.Thread(target=take) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(8, take)
         assert len(set(found)) == 4000
 
 
@@ -231,16 +228,12 @@ class TestRefills:
         seen, found = heard(range_reserved), []
         barrier = threading.Barrier(16)
 
-        def take():
+        def take(_):
             barrier.wait()
             found.append(next_number(Order))
             connections.close_all()
 
-        threads = [threading.Thread(target=take) for _ in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(16, take)
         assert len(seen) == 1
         assert sorted(found) == list(range(1, 17))
 

@@ -3,7 +3,6 @@
 # ruff: noqa: F811 - the fixture is imported
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +35,9 @@ from django_hilo.sources import hibernate
 from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
 from tests.apps.numbers.models import Box, Item, Tag
 from tests.apps.records.models import Invoice, Letter, Order, Product
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import child_environment
+from tests.support.commands import output_of
 from tests.support.databases import CHOSEN, IS_MYSQL
-from tests.support.patience import LONGEST
 from tests.support.sql import execute
 
 pytestmark = pytest.mark.servers
@@ -333,16 +332,9 @@ def test_pytest_is_imported_for_the_fixture_alone():
         "print(json.dumps([before, 'pytest' in sys.modules]))\n"
         "assert not hasattr(testing, 'hilo_id')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=PROJECT,
-        env={
-            **child_environment(),
-            "DJANGO_SETTINGS_MODULE": "example_project.settings",
-        },
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=True,
+    settings = {"DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    printed = output_of(
+        *(sys.executable, "-W", "error", "-c", code),
+        env={**child_environment(), **settings},
     )
-    assert json.loads(done.stdout) == [False, True]
+    assert json.loads(printed) == [False, True]

@@ -83,6 +83,16 @@ def in_thread(work):
     return results[0]
 
 
+def in_threads(count, work):
+    """Run something in threads beside each other; all must end."""
+    threads = [threading.Thread(target=work, args=[n]) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
 @transactional
 class TestRollbacks:
     def test_a_rolled_back_transaction_repeats_no_number_of_others(self):
@@ -288,17 +298,12 @@ class TestOwnConnection:
         mysqls = "SELECT @@innodb_lock_wait_timeout"
         query = mysqls if IS_MYSQL else "SHOW lock_timeout"
 
-        def value():
-            with connection.cursor() as cursor:
-                cursor.execute(query)
-                return cursor.fetchone()
-
-        before = value()
+        before = execute(query)
         next_number(Order)
         with transaction.atomic():
             next_ids(Order, 100)
-            assert value() == before
-        assert value() == before
+            assert execute(query) == before
+        assert execute(query) == before
 
     def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
         self, settings
@@ -322,7 +327,7 @@ class TestOwnConnection:
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=10)
         errors = []
 
-        def ask():
+        def ask(_):
             try:
                 next_number(Order)
             except HiLoError as error:
@@ -332,11 +337,7 @@ class TestOwnConnection:
 
         with transaction.atomic():
             HiLoDocument.objects.filter(collection="orders").update(max=20)
-            threads = [threading.Thread(target=ask) for _ in range(6)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(PATIENCE)
+            in_threads(6, ask)
 
         assert errors == [ReservationTimeout] * 6
         assert next_number(Order) == 21
@@ -510,7 +511,7 @@ def test_first_row_race_and_hot_row_among_threads():
     barrier = threading.Barrier(6)
     found = []
 
-    def ask():
+    def ask(_):
         try:
             barrier.wait()
             for _ in range(5):
@@ -518,12 +519,7 @@ def test_first_row_race_and_hot_row_among_threads():
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=ask) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-
+    in_threads(6, ask)
     assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
 
 
@@ -670,9 +666,7 @@ class TestSchemas:
             assert Order.objects.create().id == "orders/1-A"
             assert counter().max == 32
         assert Order.objects.create().id == "orders/2-A"
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT max FROM public.django_hilo_hilodocument")
-            assert cursor.fetchall() == [(32,)]
+        assert execute("SELECT max FROM public.django_hilo_hilodocument") == [(32,)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -144,10 +144,10 @@ class Example:
         return copied
 
     def run(
-        self, *arguments: object, expect: int = 0
+        self, *arguments: object, file: str = "manage.py", expect: int = 0
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-W", "error", "manage.py", *map(str, arguments)],
+            [sys.executable, "-W", "error", file, *map(str, arguments)],
             cwd=PROJECT,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -164,17 +164,7 @@ class Example:
         return self.python_anew(PRELUDE + code)
 
     def python_anew(self, code: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            cwd=PROJECT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return self.run(code, file="-c").stdout
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
         connection = sqlite3.connect(self.database)

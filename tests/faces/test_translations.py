@@ -7,7 +7,6 @@ import ast
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -21,7 +20,7 @@ from rest_framework.test import APIClient
 import django_hilo
 from django_hilo.counters import reserve
 from django_hilo.models import GaplessCounter, ServerPrefix
-from tests.support.patience import LONGEST
+from tests.support.commands import output_of
 from tests.support.programs import require
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -40,15 +39,7 @@ def gettext_tools() -> None:
 
 
 def run(*command: object, cwd: Path | None = None) -> None:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(*command, cwd=cwd, env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)})
 
 
 @pytest.fixture(scope="module")

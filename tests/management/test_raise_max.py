@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections, models
+from django.db import models
 
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import read_max, reserve, return_range
@@ -35,11 +35,9 @@ def run(*arguments: str, **options: object) -> str:
 
 
 def insert_by_sql(*keys: str, using: str = "default") -> None:
-    with connections[using].cursor() as cursor:
-        for key in keys:
-            cursor.execute(
-                "INSERT INTO records_order (id, name) VALUES (%s, '')", [key]
-            )
+    for key in keys:
+        sql = "INSERT INTO records_order (id, name) VALUES (%s, '')"
+        execute(sql, key, using=using)
 
 
 def test_it_raises_to_the_highest_id_of_the_own_counter():
@@ -129,10 +127,9 @@ def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
 
 def test_gapless_counters_too(transactional_db):
     Letter.objects.create()
-    with connection.cursor() as cursor:
-        for key in ("letters/40", "letters/90-A", "other/70"):
-            cursor.execute("INSERT INTO records_letter (id) VALUES (%s)", [key])
-        cursor.execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
+    for key in ("letters/40", "letters/90-A", "other/70"):
+        execute("INSERT INTO records_letter (id) VALUES (%s)", key)
+    execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
     assert "would be raised from 1 to 40" in run("letters", dry_run=True)
     out = run()
     assert (

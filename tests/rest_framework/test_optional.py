@@ -1,23 +1,13 @@
 """What is not installed, or not in the settings, is not needed."""
 
-import subprocess
 import sys
 
-from tests.conftest import PROJECT
-from tests.support.patience import LONGEST
+from tests.support.commands import output_of
 
 
 def run(code: str) -> str:
     """Run code in a process where nothing is configured nor imported yet."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PREAMBLE + code],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip()
+    return output_of(sys.executable, "-W", "error", "-c", PREAMBLE + code)
 
 
 PREAMBLE = """

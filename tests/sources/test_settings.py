@@ -1,10 +1,8 @@
 """settings.py imports sources before any app is loaded."""
 
-import subprocess
 import sys
 
-from tests.conftest import PROJECT
-from tests.support.patience import LONGEST
+from tests.support.commands import PROJECT, output_of
 
 SETTINGS = """
 from django_hilo.sources import ForeignCounter, Row, Sequence, rules
@@ -22,16 +20,9 @@ HILO = {"SOURCES": {"orders": hibernate.PooledLo(5, sequence="s", version="6.4.4
 
 def test_they_need_no_models(tmp_path):
     (tmp_path / "project_settings.py").write_text(SETTINGS)
-    done = subprocess.run(
-        [sys.executable, "-m", "django", "check"],
-        cwd=tmp_path,
-        env={
-            "PYTHONPATH": f"{PROJECT}:{tmp_path}",
-            "DJANGO_SETTINGS_MODULE": "project_settings",
-        },
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "no issues" in done.stdout
+    environment = {
+        "PYTHONPATH": f"{PROJECT}:{tmp_path}",
+        "DJANGO_SETTINGS_MODULE": "project_settings",
+    }
+    said = output_of(sys.executable, "-m", "django", "check", env=environment)
+    assert "no issues" in said

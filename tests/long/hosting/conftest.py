@@ -2,7 +2,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from tests.conftest import PREAMBLE, PROJECT
+from tests.conftest import PREAMBLE
 from tests.long.hosting.servers import Server
-from tests.support.patience import LONGEST
+from tests.support.commands import output_of
 from tests.support.programs import require
 
 
@@ -54,16 +53,8 @@ def site(environment) -> Callable[..., str]:
     """Run a piece of Python in a process of the site; return what it printed."""
 
     def run(code: str, **changes) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", PREAMBLE + code],
-            cwd=PROJECT,
-            env=environment(**changes),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.strip()
+        command = sys.executable, "-c", PREAMBLE + code
+        return output_of(*command, env=environment(**changes))
 
     return run
 

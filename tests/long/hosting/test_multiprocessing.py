@@ -1,16 +1,14 @@
 """Pools of processes, forked and spawned, of a process that draws ids itself."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.hosting.journal import Answer, Journal
 from tests.long.hosting.sessions import counting
+from tests.support.commands import PROJECT, output_of
 from tests.support.databases import CHOSEN
-from tests.support.patience import LONGEST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,16 +70,11 @@ def test_processes(environment, tmp_path, kind, method):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     with counting() as peak:
-        done = subprocess.run(
-            [sys.executable, script, kind, method],
-            cwd=PROJECT,
+        printed = output_of(
+            *(sys.executable, script, kind, method),
             env=environment(PYTHONPATH=str(PROJECT), DATABASE={"CONN_MAX_AGE": None}),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
         )
-        assert done.returncode == 0, done.stderr
-    journal = Journal([Answer(*answer) for answer in json.loads(done.stdout)])
+    journal = Journal([Answer(*answer) for answer in json.loads(printed)])
     gaps = journal.check()
     if kind != "terminated-pool":
         assert gaps.at_the_end == 0, "the newest range went back"
