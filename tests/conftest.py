@@ -3,19 +3,20 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import ExitStack
+from operator import itemgetter
+from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, models
+from django.dispatch import Signal
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from django_hilo._allocation import pool
-from tests.support import commands
+from tests.support.commands import PROJECT, output_of  # noqa: F401 - for tests
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
-
-PROJECT = Path(__file__).parent.parent
 
 # No test fails for the machine being slow.
 hypothesis_settings.register_profile(
@@ -36,13 +37,32 @@ def new_process() -> Callable[[], None]:
 
 
 @pytest.fixture
+def heard() -> Iterator[Callable[..., list[Any]]]:
+    """Note what a signal is sent with from now on: facts of these names, or all."""
+    with ExitStack() as stack:
+
+        def note(
+            signal: Signal, *names: str, sender: type[models.Model] | None = None
+        ) -> list[Any]:
+            told: list[Any] = []
+
+            def receive(signal: Signal, **facts: Any) -> None:
+                told.append(itemgetter(*names)(facts) if names else facts)
+
+            signal.connect(receive, sender=sender, weak=False)
+            stack.callback(signal.disconnect, receive, sender=sender)
+            return told
+
+        yield note
+
+
+@pytest.fixture
 def python() -> Callable[..., str]:
     """Run Python code in a process of its own, on the databases of this test."""
 
     def run(code: str, *arguments: str, expect: int = 0) -> str:
         command = [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments]
-        place = {"cwd": PROJECT, "env": child_environment()}
-        return commands.run(*command, expect=expect, **place).stdout.strip()
+        return output_of(*command, expect=expect, env=child_environment())
 
     return run
 

@@ -1,6 +1,7 @@
 import asyncio
 import threading
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -28,6 +29,7 @@ from django_hilo.generator import (
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
 from tests.apps.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
+from tests.database.test_transactions import in_threads
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 
@@ -95,6 +97,10 @@ class TestTargets:
         assert not HiLoDocument.objects.using("default").exists()
 
 
+def sizes(reservations):
+    return [reservation.range.size for reservation in reservations]
+
+
 class TestCounts:
     @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
     def test_bad_counts(self, n):
@@ -102,48 +108,33 @@ class TestCounts:
             with pytest.raises(ValueError, match="an integer of at least 1"):
                 take(Order, n)
 
-    def test_many_at_once_cost_one_reservation(self):
-        seen = []
-
-        def receive(reservation, **kwargs):
-            seen.append(reservation.range.size)
-
-        range_reserved.connect(receive)
+    def test_many_at_once_cost_one_reservation(self, heard):
+        seen = heard(range_reserved, "reservation")
         assert next_numbers(Order, 100_000) == list(range(1, 100_001))
-        assert seen == [100_000]
+        assert sizes(seen) == [100_000]
         next_number(Order)
-        assert seen == [100_000, 64], "a demand does not count as a capacity"
+        assert sizes(seen) == [100_000, 64], "a demand does not count as a capacity"
 
     def test_what_is_in_memory_goes_first(self):
         next_id(Order)
         assert next_ids(Order, 40)[:31] == [f"orders/{n}-A" for n in range(2, 33)]
 
-    def test_a_hundred_thousand_numbers_cost_12_reservations(self, monkeypatch):
+    def test_a_hundred_thousand_numbers_cost_12_reservations(self, monkeypatch, heard):
         # On a busy machine the long ranges would last too long to be doubled.
         stopped = SimpleNamespace(monotonic=lambda: 0.0)
         monkeypatch.setattr("django_hilo._allocation.capacity.time", stopped)
-        seen = []
-
-        def receive(reservation, **kwargs):
-            seen.append(reservation)
-
-        range_reserved.connect(receive)
+        seen = heard(range_reserved)
         target = generator.resolve(Order)
         numbers = [next_number(target) for _ in range(100_000)]
         assert numbers == list(range(1, 100_001))
         assert len(seen) == 12
 
-    def test_capacities_of_the_field_and_of_the_settings(self, settings):
+    def test_capacities_of_the_field_and_of_the_settings(self, settings, heard):
         settings.HILO = {**settings.HILO, "CAPACITY": 3, "MAX_CAPACITY": 5}
-        sizes = []
-
-        def receive(reservation, **kwargs):
-            sizes.append(reservation.range.size)
-
-        range_reserved.connect(receive)
+        seen = heard(range_reserved, "reservation")
         for _ in range(9):
             next_number(Order)
-        assert sizes == [3, 5, 5]
+        assert sizes(seen) == [3, 5, 5]
         field = User._meta.get_field("id")
         field.capacity, field.max_capacity = 2, 2
         try:
@@ -151,7 +142,7 @@ class TestCounts:
                 next_number(User)
         finally:
             field.capacity = field.max_capacity = None
-        assert sizes[3:] == [2, 2]
+        assert sizes(seen[3:]) == [2, 2]
 
 
 class TestIds:
@@ -178,15 +169,11 @@ class TestIds:
     def test_an_iterator_shared_by_threads(self):
         ids, found = iter_ids(Order), []
 
-        def take():
+        def take(_):
             found.extend(next(ids) for _ in range(500))
             connections.close_all()
 
-        threads = [threading.Thread(target=take) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(8, take)
         assert len(set(found)) == 4000
 
 
@@ -211,8 +198,7 @@ class TestAsync:
             async_to_sync(anext_numbers)(Order, 0)
 
     def test_what_is_in_memory_never_leaves_the_event_loop(self, monkeypatch):
-        def forbid(*args, **kwargs):
-            raise AssertionError("left the event loop")
+        forbid = Mock(side_effect=AssertionError("left the event loop"))
 
         async def take():
             first = await anext_id(Order)
@@ -238,24 +224,16 @@ class TestAsync:
 
 
 class TestRefills:
-    def test_threads_wait_for_one_reservation(self):
-        seen, found = [], []
+    def test_threads_wait_for_one_reservation(self, heard):
+        seen, found = heard(range_reserved), []
         barrier = threading.Barrier(16)
 
-        def receive(reservation, **kwargs):
-            seen.append(reservation)
-
-        def take():
+        def take(_):
             barrier.wait()
             found.append(next_number(Order))
             connections.close_all()
 
-        range_reserved.connect(receive)
-        threads = [threading.Thread(target=take) for _ in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(16, take)
         assert len(seen) == 1
         assert sorted(found) == list(range(1, 17))
 
@@ -325,55 +303,6 @@ class TestRefills:
         range_reserved.connect(receive)
         assert next_id(Order) == "orders/1-A"
         assert found == ["users/1-A", "orders/2-A"]
-
-    def test_a_receiver_that_fails_burns_no_number(self, caplog):
-        def receive(**kwargs):
-            raise ZeroDivisionError
-
-        range_reserved.connect(receive)
-        try:
-            assert next_id(Order) == "orders/1-A"
-        finally:
-            # The logged traceback would keep it alive for other tests.
-            range_reserved.disconnect(receive)
-        assert "ZeroDivisionError" in caplog.text
-
-
-class TestMemory:
-    def test_what_it_knows_is_tied_to_the_database_behind_the_alias(self, monkeypatch):
-        next_id(Order)
-        settings_dict = connections["default"].settings_dict
-        monkeypatch.setitem(settings_dict, "NAME", "another")
-        assert return_ranges() == 0
-        key = generator.resolve(Order).key
-        assert pool.current().counter(key).take(1) is None
-
-    def test_an_alias_that_is_no_more(self, monkeypatch):
-        next_id(Order, "other")
-        monkeypatch.delitem(connections.settings, "other")
-        connection = connections["other"]
-        del connections["other"]
-        try:
-            assert return_ranges() == 0
-        finally:
-            connections["other"] = connection
-
-    def test_tenants_have_counters_of_their_own(self, monkeypatch):
-        next_id(Order)
-        connection = connections["default"]
-        monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
-        key = generator.resolve(Order).key
-        assert key.database.schema == "tenant"
-        assert pool.current().counter(key).take(1) is None
-
-    def test_a_migration_forgets_nothing_and_a_flush_all(self):
-        from django.core.management import call_command
-
-        next_id(Order)
-        call_command("migrate", verbosity=0)
-        assert next_id(Order) == "orders/2-A"
-        call_command("flush", verbosity=0, interactive=False)
-        assert next_id(Order) == "orders/1-A"
 
 
 @pytest.mark.parametrize("where", ["begin_refill", "add"])

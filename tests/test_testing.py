@@ -35,9 +35,10 @@ from django_hilo.sources import hibernate
 from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
 from tests.apps.numbers.models import Box, Item, Tag
 from tests.apps.records.models import Invoice, Letter, Order, Product
-from tests.conftest import PROJECT, child_environment
-from tests.support import commands
+from tests.conftest import child_environment
+from tests.support.commands import output_of
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.servers
 
@@ -195,8 +196,7 @@ class TestOfIntegerKeysAfterOthers(TestOfIntegerKeys):
     @classmethod
     def setUpClass(cls):
         if CHOSEN == "postgres":
-            with connections["default"].cursor() as cursor:
-                cursor.execute("SELECT nextval('numbers_item_id_seq')")
+            execute("SELECT nextval('numbers_item_id_seq')")
         super().setUpClass()
 
 
@@ -214,9 +214,8 @@ class TestOfASource(Checked, TestCase):
 
     @classmethod
     def setUpTestData(cls):
-        with connections["default"].cursor() as cursor:
-            cursor.execute("CREATE TABLE testing_counter (next_hi INTEGER)")
-            cursor.execute("INSERT INTO testing_counter VALUES (5)")
+        execute("CREATE TABLE testing_counter (next_hi INTEGER)")
+        execute("INSERT INTO testing_counter VALUES (5)")
         cls.number = next_number(SOURCE)
 
     def check(self):
@@ -334,6 +333,8 @@ def test_pytest_is_imported_for_the_fixture_alone():
         "assert not hasattr(testing, 'hilo_id')\n"
     )
     settings = {"DJANGO_SETTINGS_MODULE": "example_project.settings"}
-    command = [sys.executable, "-W", "error", "-c", code]
-    done = commands.run(*command, cwd=PROJECT, env=child_environment() | settings)
-    assert json.loads(done.stdout) == [False, True]
+    printed = output_of(
+        *(sys.executable, "-W", "error", "-c", code),
+        env={**child_environment(), **settings},
+    )
+    assert json.loads(printed) == [False, True]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
@@ -23,6 +23,7 @@ from django_hilo.signals import counter_changed
 from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support import foreign
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -70,15 +71,8 @@ def histories(url_id: str) -> list[str]:
 
 
 @pytest.fixture
-def changes() -> Any:
-    seen: list[dict[str, Any]] = []
-
-    def note(sender: Any, signal: Any, **told: Any) -> None:
-        seen.append(told)
-
-    counter_changed.connect(note)
-    yield seen
-    counter_changed.disconnect(note)
+def changes(heard: Any) -> list[Any]:
+    return heard(counter_changed)
 
 
 # The list
@@ -185,8 +179,7 @@ def test_an_unknown_database_is_told(admin_client):
 def test_a_database_without_the_tables_is_told_on_the_list_of_the_first(admin_client):
     table = HiLoDocument._meta.db_table
     reserve("orders", 32, using="other")
-    with connections["other"].cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_gone")
+    execute(f"ALTER TABLE {table} RENAME TO {table}_gone", using="other")
     try:
         page = text_of(admin_client.get(LIST + "?database=other", follow=True))
         assert "The database “other” gave an error" in page
@@ -195,8 +188,7 @@ def test_a_database_without_the_tables_is_told_on_the_list_of_the_first(admin_cl
         one = admin_client.get(OTHERS + "change/", follow=True)
         assert "The database “other” gave an error" in text_of(one)
     finally:
-        with connections["other"].cursor() as cursor:
-            cursor.execute(f"ALTER TABLE {table}_gone RENAME TO {table}")
+        execute(f"ALTER TABLE {table}_gone RENAME TO {table}", using="other")
 
 
 # Add
@@ -482,8 +474,7 @@ def test_lowering_is_refused_while_higher_rows_exist(admin_client):
 def test_a_row_that_came_while_the_confirmation_was_open(admin_client):
     reserve("orders", 100)
     data = confirmed(change(admin_client, 20, 100), 20)
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/50-A','')")
+    execute("INSERT INTO records_order (id, name) VALUES ('orders/50-A','')")
     page = admin_client.post(ORDERS + "change/", data, follow=True)
     assert "the id 'orders/50-A'" in text_of(page)
     assert read_max("orders") == 100
@@ -572,8 +563,7 @@ def test_a_locked_counter_is_told(admin_client, settings):
 def locked(table: str) -> Iterator[None]:
     """Somebody else holds the rows of a table, on SQLite the whole database."""
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA busy_timeout = 50")
+        execute("PRAGMA busy_timeout = 50")
         stranger: Any = sqlite3.connect(connection.settings_dict["NAME"])
         stranger.execute("BEGIN IMMEDIATE")
     else:
@@ -644,8 +634,7 @@ def test_raise_to_the_highest_id(admin_client, changes):
     reserve("orders", 32)
     reserve("users", 32)
     reserve("unused", 32)
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/90-A','')")
+    execute("INSERT INTO records_order (id, name) VALUES ('orders/90-A','')")
     selected = ["orders/A", "users/A", "unused/A"]
     page = admin_client.post(
         LIST, RAISE_TO_HIGHEST | {"_selected_action": selected}, follow=True
@@ -662,8 +651,7 @@ def test_raise_to_the_highest_id(admin_client, changes):
 
 def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
     reserved = reserve("orders", 32)
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/20-A','')")
+    execute("INSERT INTO records_order (id, name) VALUES ('orders/20-A','')")
     admin_client.post(LIST, RAISE_TO_HIGHEST | {"_selected_action": ["orders/A"]})
     with pytest.raises(RangeNotReturned):
         return_range("orders", 32, 10, reserved.ticket)
@@ -673,8 +661,9 @@ def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
 def test_raise_to_the_highest_id_on_the_other_database(admin_client):
     reserve("orders", 32)
     reserve("orders", 32, using="other")
-    with connections["other"].cursor() as cursor:
-        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/90-B','')")
+    execute(
+        "INSERT INTO records_order (id, name) VALUES ('orders/90-B','')", using="other"
+    )
     data = RAISE_TO_HIGHEST | {"_selected_action": "orders/B"}
     page = admin_client.post(LIST + "?database=other", data, follow=True)
     assert "“other:orders/B”: Raised Max from 32 to 90." in text_of(page)

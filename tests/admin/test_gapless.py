@@ -24,17 +24,9 @@ OTHERS = LIST + "other_3Ausers/change/"
 
 
 @pytest.fixture
-def changes() -> Any:
-    seen: list[tuple[Any, ...]] = []
-
-    def note(sender: Any, signal: Any, **told: Any) -> None:
-        assert sender is GaplessCounter
-        names = ("using", "collection", "change", "old", "new", "user")
-        seen.append(tuple(told[name] for name in names))
-
-    counter_changed.connect(note)
-    yield seen
-    counter_changed.disconnect(note)
+def changes(heard: Any) -> list[Any]:
+    names = ("using", "collection", "change", "old", "new", "user")
+    return heard(counter_changed, *names, sender=GaplessCounter)
 
 
 def change(client: Client, new: object, seen: object, url: str = USERS) -> Any:

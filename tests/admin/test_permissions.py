@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 from django.contrib.auth.models import User as Account
-from django.db import connection
 from django.test import Client
 
 from django_hilo._operations.edit_counter import state_of
 from django_hilo.counters import read_max, reserve
 from django_hilo.models import HiLoDocument, ServerPrefix
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -162,8 +162,7 @@ def highest(client: Client) -> str:
 
 
 def to_highest(client: Client) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_order (id, name) VALUES ('orders/90-A','')")
+    execute("INSERT INTO records_order (id, name) VALUES ('orders/90-A','')")
     data = {"action": "raise_to_highest", "_selected_action": "orders/A"}
     act = changed(COUNTERS, data, lambda: read_max("orders") == 90)
     return str(act(client))

@@ -16,17 +16,9 @@ LIST = "/admin/django_hilo/serverprefix/"
 
 
 @pytest.fixture
-def changes() -> Any:
-    seen: list[tuple[Any, ...]] = []
-
-    def note(sender: Any, signal: Any, **told: Any) -> None:
-        assert sender is ServerPrefix
-        names = ("using", "node_tag", "change", "old", "new")
-        seen.append(tuple(told[name] for name in names))
-
-    counter_changed.connect(note)
-    yield seen
-    counter_changed.disconnect(note)
+def changes(heard: Any) -> list[Any]:
+    names = ("using", "node_tag", "change", "old", "new")
+    return heard(counter_changed, *names, sender=ServerPrefix)
 
 
 def test_the_list_shows_what_ids_look_like(admin_client, settings):

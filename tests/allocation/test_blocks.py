@@ -31,6 +31,7 @@ from django_hilo.generator import (
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, DocumentId, parse
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
+from tests.database.test_transactions import in_threads
 
 STYLE = TextStyle("orders", "/", True, 0)
 
@@ -273,11 +274,7 @@ class TestThreads:
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)
         try:
-            threads = [threading.Thread(target=take, args=[n]) for n in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            in_threads(8, take)
         finally:
             sys.setswitchinterval(before)
         # 1 and 2 were taken first.
@@ -329,11 +326,7 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
         given.append(mine)
         connections.close_all()
 
-    threads = [threading.Thread(target=take, args=[n]) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, take)
     given.append([next_id(Order)])  # they may have ended with the last of a range
     counter = pool.current().counter(resolve(Order).key)
     numbers = sorted(parse(id).number for mine in given for id in mine)

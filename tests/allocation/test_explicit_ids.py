@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 from django.core import serializers
@@ -28,6 +29,7 @@ from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
 from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 transactional = pytest.mark.django_db(transaction=True)
 
@@ -173,9 +175,7 @@ class TestExplicitIds:
         assert 1000 <= counter().max <= 3000
 
     def test_a_failed_write_is_logged_and_saves_the_row(self, monkeypatch, caplog):
-        def fail(*args, **kwargs):
-            raise HiLoError("the counter is away")
-
+        fail = Mock(side_effect=HiLoError("the counter is away"))
         monkeypatch.setattr(reservation, "raise_floor", fail)
         with caplog.at_level(logging.WARNING, "django_hilo"):
             Order.objects.create(id="orders/500-A")
@@ -418,11 +418,6 @@ def test_a_floor_on_another_home_waits_for_the_rows_commit(settings):
     with transaction.atomic(using="other"):
         Order.objects.using("other").create(id="orders/50-A")
     assert counter().floor == 50
-
-
-def execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
 
 
 @transactional

@@ -1,6 +1,7 @@
 """Deploy checks of trouble ahead: counters under their tables, numbers that run out."""
 
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 from django.core import checks
@@ -29,6 +30,7 @@ from tests.apps.records.models import (
     Worker,
 )
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = [
     pytest.mark.servers,
@@ -166,8 +168,7 @@ class TestACounterUnderItsTable:
         settings.HILO = {"SOURCES": {"numbers_item": hibernate.HiLo(9, other_counter)}}
         Item.objects.create()
         assert not found("W031")
-        with connection.cursor() as cursor:
-            cursor.execute(f"UPDATE {other_counter} SET next_hi = 1")
+        execute(f"UPDATE {other_counter} SET next_hi = 1")
         assert "but numbers.Item already has '" in found("W031")[0].msg
 
     def test_that_cannot_be_read_is_told_by_another_check(self, settings):
@@ -184,9 +185,7 @@ class TestACounterUnderItsTable:
         assert message.id == "django_hilo.W031"
 
     def test_where_the_database_fails(self, monkeypatch):
-        def fail(*arguments):
-            raise OperationalError("no route to host")
-
+        fail = Mock(side_effect=OperationalError("no route to host"))
         monkeypatch.setattr(deployment, "_low_counter", fail)
         assert "no route to host" in found("I030")[0].msg
 
@@ -301,8 +300,7 @@ class TestTheEndOfTheNumbers:
         finally:
             if CHOSEN == "postgres":
                 # It has a type of its own, which changes with the column's.
-                with connection.cursor() as cursor:
-                    cursor.execute("ALTER SEQUENCE numbers_crate_id_seq RESTART")
+                execute("ALTER SEQUENCE numbers_crate_id_seq RESTART")
             self.alter("bigint")
 
     def alter(self, kind: str) -> None:
@@ -311,8 +309,7 @@ class TestTheEndOfTheNumbers:
             if IS_MYSQL
             else f"ALTER COLUMN id TYPE {kind}"
         )
-        with connection.cursor() as cursor:
-            cursor.execute(f"ALTER TABLE numbers_crate {change}")
+        execute(f"ALTER TABLE numbers_crate {change}")
 
 
 def test_nothing_is_found_in_a_project_that_is_well():

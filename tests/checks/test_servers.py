@@ -1,5 +1,7 @@
 """Deploy checks of the settings of a server, and of who else writes it."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.core import checks
 from django.core.management import call_command
@@ -17,6 +19,7 @@ from django_hilo.generator import next_number
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,9 +57,7 @@ class TestTheDeployCheck:
         assert not found()
 
     def test_tells_of_a_database_that_does_not_answer(self, monkeypatch):
-        def fail(connection):
-            raise OperationalError("no route to host")
-
+        fail = Mock(side_effect=OperationalError("no route to host"))
         monkeypatch.setattr("django_hilo.checks.deployment.two_writers", fail)
         message = found()["django_hilo.I030"]
         assert "no route to host" in message.msg
@@ -64,8 +65,7 @@ class TestTheDeployCheck:
 
     def test_says_nothing_before_the_first_migration(self, monkeypatch):
         def fail(connection):
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT * FROM no_such_table")
+            execute("SELECT * FROM no_such_table")
 
         monkeypatch.setattr("django_hilo.checks.deployment.two_writers", fail)
         assert not found()

@@ -23,8 +23,8 @@ from django_hilo.exceptions import (
 )
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
+from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN, IS_MYSQL
-from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -91,7 +91,7 @@ def test_it_waits_no_longer_than_the_lock_timeout(settings, write):
     with transaction.atomic():
         next_gapless_number("letters")
         began = time.monotonic()
-        elsewhere(other)
+        in_thread(other)
         assert time.monotonic() - began < 30, "the server's own bound is 50 s"
     assert next_gapless_number("letters") == 3
 
@@ -103,22 +103,9 @@ def old_snapshot(collection):
     with connection.cursor() as cursor, transaction.atomic():
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         assert GaplessCounter.objects.get().last == 5
-        elsewhere(lambda: seed_gapless_number(collection, 1000))
+        in_thread(lambda: seed_gapless_number(collection, 1000))
         assert GaplessCounter.objects.get().last == 5
         yield
-
-
-def elsewhere(write):
-    """Call something in a thread, with a connection of its own."""
-
-    def call():
-        try:
-            return write()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as executor:
-        return executor.submit(call).result(PATIENCE)
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
@@ -145,7 +132,7 @@ def test_it_comes_back_after_an_error_too(settings):
 
     with transaction.atomic():
         next_gapless_number("letters")
-        elsewhere(other)
+        in_thread(other)
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
@@ -222,7 +209,7 @@ class TestFixtures:
 
         def take_meanwhile(raw, **kwargs):
             with pytest.raises(ReservationTimeout):
-                elsewhere(lambda: next_gapless_number("mails"))
+                in_thread(lambda: next_gapless_number("mails"))
             others.append(raw)
 
         signals.pre_save.connect(take_meanwhile, GaplessCounter)
@@ -293,16 +280,6 @@ def test_a_bad_count_makes_no_row(n):
 
 
 class TestSeed:
-    def test_as_ravendb_has_it(self):
-        """NextAndSeedIdentities."""
-        assert [next_gapless_number("users") for _ in range(2)] == [1, 2]
-        assert seed_gapless_number("Users", 1990) == 1990
-        assert next_gapless_number("users") == 1991
-        assert seed_gapless_number("users", 1975) == 1991
-        assert seed_gapless_number("users", 1975, force=True) == 1975
-        assert next_gapless_number("users") == 1976
-        assert next_gapless_number("person") == 1
-
     @pytest.mark.parametrize("force", [True, False])
     @pytest.mark.parametrize("value", [0, 7, MAX_NUMBER])
     def test_of_a_new_counter(self, value, force):

@@ -1,5 +1,6 @@
 import sqlite3
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core import serializers
@@ -26,6 +27,7 @@ from django_hilo.signals import range_returned
 from tests.apps.records.models import Order, User
 from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -167,19 +169,13 @@ class TestReturn:
         with pytest.raises(RangeNotReturned, match="no longer the newest"):
             return_range("orders", 32, 5, mine.ticket)
 
-    def test_return_ranges(self):
-        seen = []
-
-        def receive(collection, node_tag, last, using, **kwargs):
-            seen.append((collection, node_tag, last, using))
-
-        range_returned.connect(receive)
+    def test_return_ranges(self, heard):
+        seen = heard(range_returned, "collection", "node_tag", "last", "using")
         next_id(Order)
         next_ids(User, 5)
         assert return_ranges("other") == 0
         assert return_ranges() == 2
         assert return_ranges() == 0
-        range_returned.disconnect(receive)
         assert sorted(seen) == [
             ("orders", "A", 1, "default"),
             ("users", "A", 5, "default"),
@@ -189,40 +185,28 @@ class TestReturn:
     def test_return_ranges_raises_no_error_of_a_database(self, monkeypatch, caplog):
         next_id(Order)
         next_id(User)
-
-        def fail(*args, **kwargs):
-            raise ConcurrencyError("the database is away")
-
-        monkeypatch.setattr("django_hilo.counters.reservation.retry", fail)
+        fail = Mock(side_effect=ConcurrencyError("the database is away"))
+        monkeypatch.setattr(reservation, "retry", fail)
         assert return_ranges() == 0
         assert caplog.text.count("the database is away") == 1
 
     def test_return_ranges_hides_no_interrupt(self, monkeypatch):
         """As of a time limit, which may be any `Exception`."""
         next_id(Order)
-
-        def interrupt(*args, **kwargs):
-            raise ZeroDivisionError
-
+        interrupt = Mock(side_effect=ZeroDivisionError)
         monkeypatch.setattr(reservation, "return_range", interrupt)
         with pytest.raises(ZeroDivisionError):
             return_ranges()
 
-    def test_all_returns_share_one_own_connection(self):
-        opened = []
-
-        def note(connection, **kwargs):
-            opened.append(connection.alias)
-
+    def test_all_returns_share_one_own_connection(self, heard):
         for name in ("orders", "users", "tables"):
             next_number(name)
         connection.ensure_connection()
-        connection_created.connect(note)
+        opened = heard(connection_created, "connection")
         with transaction.atomic():
             assert return_ranges() == 3
-        connection_created.disconnect(note)
         if CHOSEN != "sqlite":
-            assert opened == ["default"]
+            assert [each.alias for each in opened] == ["default"]
             assert module._own_connections["default"]._wrapper.connection is None
 
 
@@ -310,10 +294,7 @@ class TestRetries:
 
     def test_it_gives_up_in_time(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
-
-        def fail(*args):
-            raise deadlock()
-
+        fail = Mock(side_effect=deadlock())
         monkeypatch.setattr(reservation, "_change_locked", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)
@@ -321,9 +302,7 @@ class TestRetries:
         assert next_number(Order) == 1
 
     def test_other_errors_pass_through(self, monkeypatch):
-        def fail(*args):
-            raise DataError("no")
-
+        fail = Mock(side_effect=DataError("no"))
         monkeypatch.setattr(reservation, "_change_locked", fail)
         with pytest.raises(DataError):
             next_number(Order)
@@ -395,11 +374,6 @@ def test_a_save_replaces_the_ticket(fields):
     HiLoDocument.objects.get().save(update_fields=fields)
     with pytest.raises(RangeNotReturned):
         return_range("orders", 32, 5, mine.ticket)
-
-
-def execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
 
 
 def fail(execute_it: Any, sql: str, *rest: Any) -> Any:

@@ -17,6 +17,7 @@ from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
@@ -125,8 +126,7 @@ class TestLocksOfStrangers:
 
     @on_sqlite
     def test_end_in_time_on_sqlite(self):
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA busy_timeout = 100")
+        execute("PRAGMA busy_timeout = 100")
         file = connection.settings_dict["NAME"]
         other = sqlite3.connect(file, isolation_level=None)
         try:

@@ -34,6 +34,7 @@ from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import PATIENCE
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.servers
 
@@ -80,6 +81,16 @@ def in_thread(work):
     if isinstance(results[0], BaseException):
         raise results[0]
     return results[0]
+
+
+def in_threads(count, work):
+    """Run something in threads beside each other; all must end."""
+    threads = [threading.Thread(target=work, args=[n]) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
 @transactional
@@ -172,9 +183,8 @@ class TestRollbacks:
     def test_sql_that_rolls_back_everything(self):
         with transaction.atomic():
             next_number(Order)
-            with connection.cursor() as cursor:
-                cursor.execute("ROLLBACK")
-                cursor.execute("BEGIN")
+            execute("ROLLBACK")
+            execute("BEGIN")
             kept = {next_number(Order) for _ in range(3)}
         others = numbers_of_others()
 
@@ -288,17 +298,12 @@ class TestOwnConnection:
         mysqls = "SELECT @@innodb_lock_wait_timeout"
         query = mysqls if IS_MYSQL else "SHOW lock_timeout"
 
-        def value():
-            with connection.cursor() as cursor:
-                cursor.execute(query)
-                return cursor.fetchone()
-
-        before = value()
+        before = execute(query)
         next_number(Order)
         with transaction.atomic():
             next_ids(Order, 100)
-            assert value() == before
-        assert value() == before
+            assert execute(query) == before
+        assert execute(query) == before
 
     def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
         self, settings
@@ -322,7 +327,7 @@ class TestOwnConnection:
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=10)
         errors = []
 
-        def ask():
+        def ask(_):
             try:
                 next_number(Order)
             except HiLoError as error:
@@ -332,11 +337,7 @@ class TestOwnConnection:
 
         with transaction.atomic():
             HiLoDocument.objects.filter(collection="orders").update(max=20)
-            threads = [threading.Thread(target=ask) for _ in range(6)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(PATIENCE)
+            in_threads(6, ask)
 
         assert errors == [ReservationTimeout] * 6
         assert next_number(Order) == 21
@@ -351,8 +352,7 @@ class TestOwnConnection:
                     cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             with transaction.atomic():
                 if CHOSEN == "postgres":
-                    with connection.cursor() as cursor:
-                        cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+                    execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
                 Order.objects.count()
                 numbers_of_others()
                 return {next_number(Order) for _ in range(100)}
@@ -511,7 +511,7 @@ def test_first_row_race_and_hot_row_among_threads():
     barrier = threading.Barrier(6)
     found = []
 
-    def ask():
+    def ask(_):
         try:
             barrier.wait()
             for _ in range(5):
@@ -519,12 +519,7 @@ def test_first_row_race_and_hot_row_among_threads():
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=ask) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-
+    in_threads(6, ask)
     assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
 
 
@@ -653,17 +648,15 @@ def two_schemas():
             )
     yield
     vars(connections["default"]).pop("schema_name", None)
-    with connection.cursor() as cursor:
-        cursor.execute("SET search_path TO public")
-        cursor.execute("DROP SCHEMA tenant CASCADE")
+    execute("SET search_path TO public")
+    execute("DROP SCHEMA tenant CASCADE")
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(CHOSEN != "postgres", reason="schemas")
 class TestSchemas:
     def use(self, path: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET search_path TO {path}")
+        execute(f"SET search_path TO {path}")
 
     def test_the_own_connection_works_in_the_schema_of_the_caller(self, two_schemas):
         Order.objects.create()
@@ -673,9 +666,7 @@ class TestSchemas:
             assert Order.objects.create().id == "orders/1-A"
             assert counter().max == 32
         assert Order.objects.create().id == "orders/2-A"
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT max FROM public.django_hilo_hilodocument")
-            assert cursor.fetchall() == [(32,)]
+        assert execute("SELECT max FROM public.django_hilo_hilodocument") == [(32,)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -216,17 +216,6 @@ class TestSignals:
         stays = HiLoDocument.objects.filter(collection="letters", max=32).exists()
         assert stays is (CHOSEN != "sqlite")
 
-    def test_may_take_ids(self, receive):
-        taken = []
-
-        def take(reservation: Reservation, **facts: Any) -> None:
-            if reservation.collection == "orders":
-                taken.append(next_id("tickets"))
-
-        receive(range_reserved, take)
-        assert next_id(Order) == "orders/1-A"
-        assert taken == ["tickets/1-A"]
-
     def test_errors_stop_nobody(self, receive, caplog):
         told = []
 

@@ -145,19 +145,18 @@ class Example:
         return copied
 
     def run(
-        self, *arguments: object, expect: int = 0
+        self, *arguments: object, file: str = "manage.py", expect: int = 0
     ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "error", "manage.py", *arguments]
+        command = [sys.executable, "-W", "error", file, *arguments]
         options = {"env": self.environment, "stdin": subprocess.DEVNULL}
-        return commands.run(*command, expect=expect, cwd=PROJECT, **options)
+        return commands.run(*command, expect=expect, **options)
 
     def python(self, code: str) -> str:
         """Run code in a process of its own, and return what it printed."""
         return self.python_anew(PRELUDE + code)
 
     def python_anew(self, code: str) -> str:
-        command = [sys.executable, "-W", "error", "-c", code]
-        return commands.run(*command, cwd=PROJECT, env=self.environment).stdout
+        return self.run(code, file="-c").stdout
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
         connection = sqlite3.connect(self.database)

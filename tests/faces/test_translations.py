@@ -20,7 +20,8 @@ from rest_framework.test import APIClient
 import django_hilo
 from django_hilo.counters import reserve
 from django_hilo.models import GaplessCounter, ServerPrefix
-from tests.support.commands import run
+from tests.support.commands import output_of
+from tests.support.programs import require
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -34,10 +35,11 @@ GAPLESS = "/admin/django_hilo/gaplesscounter/"
 @pytest.fixture(scope="module", autouse=True)
 def gettext_tools() -> None:
     if shutil.which("msgfmt") is None:
-        sentence = "GNU gettext is missing. Debian: apt install gettext"
-        if os.environ.get("HILO_TEST_REQUIRE") == "1":
-            pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-        pytest.skip(sentence)
+        require("GNU gettext is missing. Debian: apt install gettext")
+
+
+def run(*command: object, cwd: Path | None = None) -> None:
+    output_of(*command, cwd=cwd, env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)})
 
 
 @pytest.fixture(scope="module")

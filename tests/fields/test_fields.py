@@ -488,12 +488,6 @@ class TestNothingIsBurnt:
         assert form.is_valid()
         assert form.save().pk == "editables/1-A"
 
-    def test_by_the_admin(self, admin_client):
-        assert admin_client.get("/admin/records/order/add/").status_code == 200
-        lines = {"lines-TOTAL_FORMS": 0, "lines-INITIAL_FORMS": 0}
-        wrong = {"name": "x" * 51, **lines}
-        assert admin_client.post("/admin/records/order/add/", wrong).status_code == 200
-
     def test_by_serializers(self):
         from rest_framework.serializers import ModelSerializer
 

@@ -6,7 +6,6 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
 from django.forms import modelform_factory
 from django.test import Client
 from rest_framework import serializers
@@ -16,6 +15,7 @@ from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgres = pytest.mark.skipif(CHOSEN != "postgres", reason="It has sequences.")
@@ -68,8 +68,7 @@ class TestAdmin:
         made = {Item.objects.create().pk for _ in range(60)}
         assert not made & set(range(low, high + 1))
         if CHOSEN == "sqlite":
-            with connection.cursor() as cursor:
-                cursor.execute("INSERT INTO numbers_item (name) VALUES ('')")
+            execute("INSERT INTO numbers_item (name) VALUES ('')")
             assert Item.objects.latest("pk").pk > high
 
 
@@ -107,9 +106,7 @@ class TestREST:
     @pytest.mark.parametrize("explicit", [0, 5])
     def test_lent_ranges_start_over_the_rows(self, client, new_process, explicit):
         high = Item.objects.create().pk + 500
-        with connection.cursor() as cursor:
-            sql = "INSERT INTO numbers_item (id, name) VALUES (%s, '')"
-            cursor.execute(sql, [high])
+        execute("INSERT INTO numbers_item (id, name) VALUES (%s, '')", high)
         new_process()
         if explicit:
             Item.objects.create(pk=explicit)
@@ -141,9 +138,7 @@ class TestCommands:
 
     def test_hilo_raise_max(self, new_process):
         high = Item.objects.create().pk + 5000
-        with connection.cursor() as cursor:
-            sql = "INSERT INTO numbers_item (id, name) VALUES (%s, '')"
-            cursor.execute(sql, [high])
+        execute("INSERT INTO numbers_item (id, name) VALUES (%s, '')", high)
         text = self.run("hilo_raise_max", "numbers_item", "--dry-run")
         assert f"to {high}." in text
         assert f"to {high}." in self.run("hilo_raise_max", "numbers_item")

@@ -36,6 +36,7 @@ from tests.apps.numbers.models import (
     Tag,
 )
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
@@ -200,11 +201,6 @@ class TestExplicitKeys:
 def insert(number: int) -> int:
     execute(f"INSERT INTO numbers_item (id, name) VALUES ({number}, '')")
     return number
-
-
-def execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
 
 
 class TestCopies:

@@ -23,6 +23,7 @@ from tests.apps.records.models import (
     Plain,
     Restaurant,
 )
+from tests.support.sql import execute
 from tests.test_identifiers import document_ids
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db]
@@ -213,15 +214,6 @@ def test_through_relations(orders):
     assert "JOIN" not in str(lines.query)
 
 
-def test_an_anchored_id_has_the_number_before_the_anchor(orders):
-    order = Order.objects.get(id__number=33)
-    invoice = Invoice.objects.create(order=order)
-
-    assert invoice.pk.endswith("$orders/33")
-    assert Invoice.objects.get(id__number=1) == invoice
-    assert not Invoice.objects.filter(id__number=33)
-
-
 def test_a_parents_key():
     for number in (9, 10):
         Restaurant(id=f"places/{number}-A").save()
@@ -253,11 +245,10 @@ def test_the_mode_without_backslash_escapes_changes_nothing(orders):
 def test_a_collation_without_patterns_changes_nothing(one_row):
     if connection.vendor != "postgresql":
         pytest.skip("Only PostgreSQL has such collations.")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE COLLATION any_case "
-            "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
-        )
+    execute(
+        "CREATE COLLATION any_case "
+        "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    )
     text = Collate(Value("Orders/7-A$x", HiLoField()), "any_case")
 
     found = Plain.objects.values_list(*(part(text) for part in _computed())).get()

@@ -1,16 +1,11 @@
 """Rows with the separator that settings had before; see docs/how-to/run-books.md."""
 
-import re
 from io import StringIO
 
 import pytest
-from django.contrib.admin.utils import quote
 from django.core.management import call_command
-from django.urls import reverse
 
-from django_hilo.converters import HiLoConverter
 from django_hilo.generator import next_id
-from django_hilo.identifiers import ID_PATTERN, parse
 from django_hilo.models import HiLoDocument
 from django_hilo.sharding import bucket_of
 from tests.apps.records.models import Claim, Invoice, Letter, Order
@@ -33,15 +28,6 @@ class TestLivingWithBoth:
     def test_the_numbers_go_on(self):
         assert next_id(Order) == "orders:10-A"
 
-    def test_lookups_and_order_by_number(self):
-        for _ in range(2):
-            Order.objects.create()
-        ids = ["orders/1-A", OLD, "orders:10-A", "orders:11-A"]
-        assert [each.pk for each in Order.objects.order_by("id__number")] == ids
-        rows = Order.objects.filter(id__collection="orders", id__node_tag="A")
-        assert rows.count() == 4
-        assert Order.objects.get(id__number=9).pk == OLD
-
     def test_anchors(self):
         old = Order.objects.get(pk=OLD)
         invoice = Invoice.objects.create(order=old)
@@ -62,16 +48,6 @@ class TestLivingWithBoth:
         Order.objects.create(id="orders/500-A")
         new_process()
         assert Order.objects.create().pk == "orders:501-A"
-
-    def test_the_admin(self, admin_client):
-        url = reverse("admin:records_order_change", args=[quote(OLD)])
-        assert admin_client.get(url).context["original"].pk == OLD
-
-    def test_routes(self):
-        for text in (OLD, "orders:10-A"):
-            assert re.fullmatch(ID_PATTERN, text)
-            assert HiLoConverter().to_url(text) == text
-            assert str(parse(text)) == text
 
     def test_requests_for_ids(self):
         """The old one is a text like any other, and is stored as it is."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections, models
+from django.db import models
 
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import read_max, reserve, return_range
@@ -19,6 +19,7 @@ from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, PROJECT, child_environment
 from tests.support.patience import PATIENCE
+from tests.support.sql import execute
 from tests.support.writers import writers
 
 pytestmark = [
@@ -34,11 +35,9 @@ def run(*arguments: str, **options: object) -> str:
 
 
 def insert_by_sql(*keys: str, using: str = "default") -> None:
-    with connections[using].cursor() as cursor:
-        for key in keys:
-            cursor.execute(
-                "INSERT INTO records_order (id, name) VALUES (%s, '')", [key]
-            )
+    for key in keys:
+        sql = "INSERT INTO records_order (id, name) VALUES (%s, '')"
+        execute(sql, key, using=using)
 
 
 def test_it_raises_to_the_highest_id_of_the_own_counter():
@@ -100,8 +99,7 @@ def test_a_database_without_ids_is_no_success(settings):
 @pytest.mark.parametrize("error", [None, SourceMismatch("told")])
 def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
     insert_by_sql("orders/7-A")
-    with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO records_letter (id) VALUES ('letters/40')")
+    execute("INSERT INTO records_letter (id) VALUES ('letters/40')")
     Bistro.objects.create(code="bistro-codes/44-A")
     HiLoDocument.objects.all().delete()
     if error is None:
@@ -129,10 +127,9 @@ def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
 
 def test_gapless_counters_too(transactional_db):
     Letter.objects.create()
-    with connection.cursor() as cursor:
-        for key in ("letters/40", "letters/90-A", "other/70"):
-            cursor.execute("INSERT INTO records_letter (id) VALUES (%s)", [key])
-        cursor.execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
+    for key in ("letters/40", "letters/90-A", "other/70"):
+        execute("INSERT INTO records_letter (id) VALUES (%s)", key)
+    execute("INSERT INTO records_claim (id) VALUES ('claims/7')")
     assert "would be raised from 1 to 40" in run("letters", dry_run=True)
     out = run()
     assert (
@@ -168,8 +165,7 @@ class Case(NamedTuple):
     def insert_by_sql(self, number: int) -> None:
         """Insert a row that no counter knows of, as an import by SQL does."""
         key = number if self.model is Item else f"{self.collection}/{number}"
-        with connection.cursor() as cursor:
-            cursor.execute(self.insert, [key])
+        execute(self.insert, key)
 
 
 def last_of(model: type[models.Model]) -> Callable[[], int]:

@@ -1,6 +1,6 @@
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
@@ -19,21 +19,14 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import Change, counter_changed, range_reserved
 from tests.apps.records.models import Order
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 
 @pytest.fixture
-def told():
-    """Keep what `counter_changed` tells."""
-    heard = []
-
-    def receiver(**kwargs):
-        heard.append((kwargs["change"], kwargs["old"], kwargs["new"], kwargs["user"]))
-
-    counter_changed.connect(receiver)
-    yield heard
-    counter_changed.disconnect(receiver)
+def told(heard):
+    return heard(counter_changed, "change", "old", "new", "user")
 
 
 def counter(collection="orders", node_tag="A", using="default") -> HiLoDocument:
@@ -332,10 +325,10 @@ class TestTables:
     def test_tables_that_a_router_sends_rows_to_count(self, settings):
         settings.DATABASE_ROUTERS = [OrdersOnOther()]
         reserve("orders", 10)
-        with connections["other"].cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO records_order (id, name) VALUES ('orders/5-A', '')"
-            )
+        execute(
+            "INSERT INTO records_order (id, name) VALUES ('orders/5-A', '')",
+            using="other",
+        )
         settings.HILO = {"DATABASE": "default"}
         (found,) = [
             t for t in highest_numbers("orders", "A", "default") if t.using == "other"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from django.db import connection
 
 from django_hilo.generator import next_number
 from django_hilo.identifiers import parse
@@ -15,6 +14,7 @@ from tests.apps.records.models import Order
 from tests.conftest import PREAMBLE, PROJECT, child_environment
 from tests.support.databases import CHOSEN
 from tests.support.patience import LONGEST
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -274,9 +274,8 @@ next_number("orders")
 def test_where_no_second_connection_can_be_had(python):
     """An error, never a range in the caller's transaction; its own work is kept."""
     role = f"hilo_limited_{os.getpid()}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
-        cursor.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+    execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
+    execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
     code = f"""
 from django.conf import settings
 from django.db import connections, transaction
@@ -295,6 +294,5 @@ print(*Order.objects.values_list("pk", flat=True), Order.objects.create().pk)
     try:
         assert python(code) == "True\norders/9-B orders/1-A"
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP OWNED BY {role}")
-            cursor.execute(f"DROP ROLE {role}")
+        execute(f"DROP OWNED BY {role}")
+        execute(f"DROP ROLE {role}")

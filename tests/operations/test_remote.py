@@ -1,5 +1,4 @@
 import pytest
-from django.db import connection
 
 from django_hilo._allocation.target import resolve
 from django_hilo._operations.remote import (
@@ -16,6 +15,7 @@ from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -63,9 +63,8 @@ def test_a_range_of_keys_may_be_reserved_by_hand():
     mine = reserve("numbers_item", 5, node_tag="", column=column)
     theirs = Item.objects.create().pk
     assert theirs == mine.range.high + 1
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'numbers_item'")
-        assert cursor.fetchone() == (theirs + 31,)
+    sql = "SELECT seq FROM sqlite_sequence WHERE name = 'numbers_item'"
+    assert execute(sql) == [(theirs + 31,)]
 
 
 class TestKnownGaplessTarget:

@@ -19,6 +19,7 @@ from tests.apps.numbers.models import Item
 from tests.apps.records.models import Letter, Order
 from tests.support import writers as writing
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 from tests.support.writers import Backup, Writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,34 +78,6 @@ class TestEverything:
         assert min(numbers(after)) > max(numbers(lost))
         assert sorted(stored()) == sorted(before + after)
 
-    def test_rows_that_were_lost_give_their_ids_to_others(self, writer, backup):
-        """Nobody knows them any more: neither the tables nor the counters."""
-        running = writer()
-        before = running.save("Order", 5)
-        copy = backup(Order, *COUNTERS)
-        lost = running.save("Order", 100)
-        running.stop()
-        copy.restore()
-        assert "is 32, the highest id has 5" in raise_max("orders")
-        new = writer().save("Order", 50)
-        assert disjoint(before, new)
-        assert set(new) & set(lost)
-
-    def test_what_running_processes_hold_is_not_seen(self, writer, backup):
-        """So all are restarted, or the counters are loaded as they were."""
-        running = writer()
-        running.save("Order", 5)
-        copy = backup(Order, *COUNTERS)
-        lost = running.save("Order", 50)  # it holds numbers over these now
-        copy.restore()
-        raise_max()
-        new = writer().save("Order", 150)
-        told = running.try_to_save("Order", 40)
-        refused = [key for key, saved in told if not saved]
-        assert refused
-        assert set(refused) <= set(new), "and the key kept them apart"
-        assert min(numbers([key for key, _ in told])) == max(numbers(lost)) + 1
-
     def test_counters_that_were_saved_come_back_over_the_older(
         self, writer, backup, tmp_path
     ):
@@ -138,25 +111,12 @@ class TestEverything:
         assert disjoint(ids, writer().save("Order", 1))
 
 
-class TestTablesOnly:
-    def test_nothing_is_to_be_mended(self, writer, backup):
-        running = writer()
-        before = running.save("Order", 5)
-        copy = backup(Order)
-        lost = running.save("Order", 50)
-        copy.restore()
-        assert "was raised" not in raise_max()
-        new = writer().save("Order", 50)
-        assert disjoint(before, lost, new, running.save("Order", 50))
-
-
 def truncate() -> None:
     HiLoDocument.objects.all().delete()
 
 
 def lower_by_sql() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE django_hilo_hilodocument SET max = 3, floor = 0")
+    execute("UPDATE django_hilo_hilodocument SET max = 3, floor = 0")
 
 
 class TestCountersOnly:
@@ -281,16 +241,6 @@ class TestFixtures:
         assert [key for key, saved in told if not saved] == ["orders/20-A"]
         assert disjoint(before, new, [key for key, _ in told])
 
-    def test_ids_by_sql(self, writer):
-        running = writer()
-        before = running.save("Order", 5)
-        with connection.cursor() as cursor:
-            cursor.execute("INSERT INTO records_order VALUES ('orders/500-A', '')")
-        assert "to 500." in raise_max()
-        new = writer().save("Order", 40)
-        assert min(numbers(new)) > 500
-        assert disjoint(before, new, running.save("Order", 100))
-
     def test_a_number_that_cannot_be_meant(self, tmp_path):
         with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):
             load(tmp_path, "orders/4000000000-A")
@@ -370,8 +320,7 @@ class TestIntegerKeys:
         assert f"to {highest}." in raise_max("numbers_item")
         assert "was raised" not in raise_max("numbers_item")
         if CHOSEN == "postgres":
-            with connection.cursor() as cursor:
-                cursor.execute("INSERT INTO numbers_item (name) VALUES ('by SQL')")
+            execute("INSERT INTO numbers_item (name) VALUES ('by SQL')")
             assert Item.objects.get(name="by SQL").pk == highest + 1
 
 

@@ -3,6 +3,7 @@
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -120,9 +121,7 @@ class TestNextAndSeed:
         assert "2^63-1" in response.json()["Message"]
 
     def test_a_locked_counter(self, raven, monkeypatch):
-        def fail(*args, **kwargs):
-            raise ReservationTimeout("db.internal")
-
+        fail = Mock(side_effect=ReservationTimeout("db.internal"))
         monkeypatch.setattr(gapless, "next_gapless_number", fail)
         monkeypatch.setattr(gapless, "seed_gapless_number", fail)
         for rest in ("next?name=users", "seed?name=users&value=1"):
@@ -196,15 +195,8 @@ def test_other_methods_and_slashes_do_nothing(raven, rest):
 
 class TestSignal:
     @pytest.fixture
-    def changes(self):
-        told: list[dict[str, Any]] = []
-
-        def receive(sender, signal, **facts):
-            told.append({"sender": sender, **facts})
-
-        counter_changed.connect(receive)
-        yield told
-        counter_changed.disconnect(receive)
+    def changes(self, heard):
+        return heard(counter_changed)
 
     def test_of_seeds(self, raven, changes):
         raven.seed("Users&value=1990", "second")

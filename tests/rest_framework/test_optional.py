@@ -2,14 +2,12 @@
 
 import sys
 
-from tests.conftest import PROJECT
-from tests.support import commands
+from tests.support.commands import output_of
 
 
 def run(code: str) -> str:
     """Run code in a process where nothing is configured nor imported yet."""
-    command = [sys.executable, "-W", "error", "-c", PREAMBLE + code]
-    return commands.run(*command, cwd=PROJECT).stdout.strip()
+    return output_of(sys.executable, "-W", "error", "-c", PREAMBLE + code)
 
 
 PREAMBLE = """

@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django_hilo.sharding import bucket_of
 from tests.conftest import PROJECT
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 pytestmark = [
     pytest.mark.skipif(CHOSEN != "postgres", reason="partitions of PostgreSQL"),
@@ -92,20 +93,14 @@ def partitioned(shop):
 def anchors(transactional_db):
     """The operator class of the text."""
     (sql,) = re.findall(r"```sql\n(.*?)```", DOCS, re.DOTALL)
-    ask(sql)
+    execute(sql)
     yield
-    ask("DROP OPERATOR FAMILY anchor_ops USING hash; DROP FUNCTION anchor_hash")
-
-
-def ask(sql: str) -> list[tuple]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetchall() if cursor.description else []
+    execute("DROP OPERATOR FAMILY anchor_ops USING hash; DROP FUNCTION anchor_hash")
 
 
 def partitions_of(table: str) -> dict[str, str]:
     return dict(
-        ask(
+        execute(
             f"SELECT inhrelid::regclass::text, pg_get_expr(relpartbound, oid) FROM "
             f"pg_inherits JOIN pg_class ON oid = inhrelid "
             f"WHERE inhparent = '{table}'::regclass"
@@ -130,7 +125,7 @@ def structure() -> dict[str, Any]:
 def place_of(instance) -> int:
     """Return the number of the partition that has the row."""
     table = instance._meta.db_table
-    ((name,),) = ask(
+    ((name,),) = execute(
         f"SELECT tableoid::regclass::text FROM {table} WHERE id = '{instance.id}'"
     )
     return int(name.removeprefix(f"{table}_"))
@@ -148,7 +143,7 @@ def test_tables_are_partitioned_and_keep_all_that_they_have(shop):
             f"{table}_{n}": f"FOR VALUES WITH (modulus 8, remainder {n})"
             for n in range(8)
         }
-        (key,) = ask(
+        (key,) = execute(
             f"SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE "
             f"conrelid = '{table}'::regclass AND contype = 'p'"
         )
@@ -199,10 +194,10 @@ def test_a_key_is_altered_between_two_rebuilds(partitioned, tmp_path):
         "WHERE (table_name, column_name) IN "
         "(('shop_order', 'id'), ('shop_invoice', 'order_id'))"
     )
-    assert dict(ask(lengths)) == {"shop_order": 100, "shop_invoice": 100}
+    assert dict(execute(lengths)) == {"shop_order": 100, "shop_invoice": 100}
     assert partitioned.Invoice.objects.get().order == order == invoice.order
     migrate("0002_partition")
-    assert dict(ask(lengths)) == {"shop_order": 64, "shop_invoice": 64}
+    assert dict(execute(lengths)) == {"shop_order": 64, "shop_invoice": 64}
 
 
 def test_django_finds_nothing_to_do(partitioned):

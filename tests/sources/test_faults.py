@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -25,12 +25,13 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_sequences,
     needs_server,
     next_value,
+    partner,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -172,6 +173,7 @@ class TestEnds:
         message, is_certain = told(HILO)
         assert f"is {INT4}; its type allows at most {INT4}" in message
         assert is_certain
+        assert "Widen it to bigint" in HILO.faults("default")[0].remedy
         with pytest.raises(CounterExhausted):
             HILO.raise_floor("default", 2**40)
         assert stored("next_hi FROM hibernate_unique_key") == INT4
@@ -309,21 +311,14 @@ class TestLocks:
     def test_a_lock_of_another_is_waited_for_and_no_longer(self, make, settings):
         settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 1, "RETRY_FOR": 30}
         make(foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (3)")
-        other = connection.copy()
-        other.inc_thread_sharing()
-        connections["partner"] = other
-        try:
-            with transaction.atomic(using="partner"):
-                lock = "SELECT next_hi FROM hibernate_unique_key FOR UPDATE"
-                execute(lock, using="partner")
-                with pytest.raises(ReservationTimeout, match="stayed locked"):
-                    next_number(HILO)
-                with pytest.raises(ReservationTimeout):
-                    HILO.raise_floor("default", 500)
-                assert HILO.read_max("default") == 29, "reading takes no lock"
-        finally:
-            other.close()
-            del connections["partner"]
+        with partner() as alias, transaction.atomic(using=alias):
+            lock = "SELECT next_hi FROM hibernate_unique_key FOR UPDATE"
+            execute(lock, using=alias)
+            with pytest.raises(ReservationTimeout, match="stayed locked"):
+                next_number(HILO)
+            with pytest.raises(ReservationTimeout):
+                HILO.raise_floor("default", 500)
+            assert HILO.read_max("default") == 29, "reading takes no lock"
         assert next_number(HILO) == 30
 
     def test_the_callers_own_lock_is_no_hang(self, make, settings):

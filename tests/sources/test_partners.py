@@ -272,16 +272,3 @@ def duplicates(
 def test_wrong_pairings_give_ids_twice(ours, partner, start, about):
     found = duplicates(ours, partner, start)
     assert about / 2 < found < about * 2
-
-
-@pytest.mark.parametrize(
-    ("ours", "partner", "start"),
-    [
-        (rules.PooledBelow(10), partners.PooledBelow, 11),
-        (rules.Pooled(10), partners.Pooled, 11),
-        (rules.Pooled(10, last_used=True), partners.PooledLastUsed, 10),
-        (rules.HiLo(10), partners.LegacyHiLo, 1),
-    ],
-)
-def test_the_right_pairings_do_not(ours, partner, start):
-    assert duplicates(ours, partner, start) == 0

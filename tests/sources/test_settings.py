@@ -2,8 +2,7 @@
 
 import sys
 
-from tests.conftest import PROJECT
-from tests.support.commands import run
+from tests.support.commands import PROJECT, output_of
 
 SETTINGS = """
 from django_hilo.sources import ForeignCounter, Row, Sequence, rules
@@ -25,5 +24,5 @@ def test_they_need_no_models(tmp_path):
         "PYTHONPATH": f"{PROJECT}:{tmp_path}",
         "DJANGO_SETTINGS_MODULE": "project_settings",
     }
-    command = [sys.executable, "-m", "django", "check"]
-    assert "no issues" in run(*command, cwd=tmp_path, env=environment).stdout
+    said = output_of(sys.executable, "-m", "django", "check", env=environment)
+    assert "no issues" in said

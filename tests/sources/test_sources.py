@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from django_hilo.exceptions import SourceMismatch
 from django_hilo.generator import next_number, next_numbers
 from django_hilo.sources import (
     ForeignCounter,
@@ -22,12 +21,12 @@ from django_hilo.sources import (
 from tests.support import foreign
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -67,26 +66,12 @@ ROWS: dict[str, tuple[Any, list[str], str, tuple[int, int], int]] = {
         (1, 39),
         4,
     ),
-    "NHibernate's hilo": (
-        nhibernate.HiLo(9),
-        [foreign.UNIQUE_KEY, "INSERT INTO hibernate_unique_key VALUES (1)"],
-        HI,
-        (10, 49),
-        5,
-    ),
     "MultipleHiLo": (
         hibernate.MultipleHiLo(9, "orders"),
         [foreign.MULTIPLE, "INSERT INTO hibernate_sequences VALUES ('orders', 7)"],
         "sequence_next_hi_value FROM hibernate_sequences",
         (70, 109),
         11,
-    ),
-    "enhanced hilo, one row": (
-        hibernate.EnhancedHiLo(10, **ONE_ROW),
-        [foreign.ONE_ROW, "INSERT INTO orders_seq VALUES (1)"],
-        NEXT,
-        (1, 40),
-        5,
     ),
     "enhanced hilo, segment": (
         hibernate.EnhancedHiLo(10, **SEGMENT),
@@ -102,26 +87,12 @@ ROWS: dict[str, tuple[Any, list[str], str, tuple[int, int], int]] = {
         (1, 41),
         51,
     ),
-    "pooled, segment": (
-        hibernate.Pooled(10, **SEGMENT),
-        [foreign.SEGMENTS],
-        NEXT_OF_SEGMENT,
-        (1, 41),
-        50,
-    ),
-    "pooled, segment, @TableGenerator(initialValue=99)": (
+    "pooled, segment": (  # of @TableGenerator(initialValue=99)
         hibernate.Pooled(10, initial_value=100, **SEGMENT),
         [foreign.SEGMENTS],
         NEXT_OF_SEGMENT,
         (100, 140),
         149,
-    ),
-    "NHibernate's pooled": (
-        nhibernate.Pooled(10, **SEGMENT),
-        [foreign.SEGMENTS, "INSERT INTO hibernate_sequences VALUES ('orders', 11)"],
-        NEXT_OF_SEGMENT,
-        (1, 40),
-        51,
     ),
     "pooled-lo, segment": (
         hibernate.PooledLo(10, **SEGMENT),
@@ -129,13 +100,6 @@ ROWS: dict[str, tuple[Any, list[str], str, tuple[int, int], int]] = {
         NEXT_OF_SEGMENT,
         (1, 32),
         32,
-    ),
-    "pooled-lo, before 5.3": (
-        hibernate.PooledLo(10, version="5.2.18", **SEGMENT),
-        [foreign.SEGMENTS],
-        NEXT_OF_SEGMENT,
-        (1, 32),
-        33,
     ),
     "DBAL's TableGenerator": (
         doctrine.Table("orders"),
@@ -183,26 +147,12 @@ SEQUENCES: dict[str, tuple[Any, str, str, tuple[int, int], int]] = {
         (1, 31),
         41,
     ),
-    "pooled-lo": (
-        hibernate.PooledLo(10, sequence="orders_seq"),
-        "CREATE SEQUENCE orders_seq START WITH 1 INCREMENT BY 10",
-        "orders_seq",
-        (1, 40),
-        41,
-    ),
     "Doctrine": (
         doctrine.Sequence("doc_seq", 5),
         "CREATE SEQUENCE doc_seq INCREMENT BY 5 MINVALUE 1 START WITH 1",
         "doc_seq",
         (1, 35),
         36,
-    ),
-    "nobody's": (
-        database.Sequence("plain"),
-        "CREATE SEQUENCE plain",
-        "plain",
-        (1, 32),
-        33,
     ),
     "with a cache": (
         database.Sequence("plain"),
@@ -286,13 +236,6 @@ class TestWhere:
         source = nhibernate.HiLo(4, table="hilo", where="entity = 'x' OR entity = 'a'")
         assert drawn(source, 1)[0] == 5
         assert stored("next_hi FROM hilo WHERE entity = 'b'") == 5
-
-    def test_two_rows_are_refused(self):
-        source = nhibernate.HiLo(4, table="hilo")
-        with pytest.raises(SourceMismatch, match=r"hilo\.next_hi has 2 rows"):
-            drawn(source)
-        assert "2 rows" in str(source.faults("default")[0])
-        assert execute("SELECT next_hi FROM hilo ORDER BY 1") == [(1,), (5,)]
 
 
 @needs_postgresql

@@ -2,8 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,30 +21,18 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
+    partner,
 )
 from tests.support.patience import wait_until
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
 
 SEQUENCE = database.Sequence("orders_seq")
-
-
-@contextmanager
-def partner() -> Iterator[str]:
-    """Give the alias of a connection of its own to the same database."""
-    other = connection.copy()
-    other.inc_thread_sharing()
-    connections["partner"] = other
-    try:
-        yield "partner"
-    finally:
-        other.close()
-        del connections["partner"]
 
 
 def in_thread(operate: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:

@@ -13,12 +13,11 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
-    needs_server,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -35,8 +34,7 @@ class TestColumnsThatCut:
             pytest.skip("MariaDB's mode")
 
         def loosen(connection: Any, **_: Any) -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("SET SESSION sql_mode = ''")
+            execute("SET SESSION sql_mode = ''")
 
         # Counters have a connection of their own there.
         connection.close()
@@ -213,26 +211,9 @@ class TestNames:
         assert catalog.split_name(name) == parts
 
 
-class TestWhichLimit:
-    @pytest.fixture
-    def nearly(self, make):
-        make("CREATE TABLE counters (v int)", "INSERT INTO counters VALUES (10)")
-
-    def told(self, source: ForeignCounter) -> tuple[str, str]:
-        [fault] = source.faults("default")
-        return fault.message, fault.remedy
-
-    def test_max_number(self, nearly):
-        row = Row("counters", "v")
-        message, remedy = self.told(ForeignCounter(row, rules.LastUsed(1, 10)))
-        assert message == "counters.v has given ids up to 10; max_number is 10."
-        assert "raise max_number" in remedy
-
-    @needs_server
-    def test_the_type(self, nearly):
-        execute("UPDATE counters SET v = 2147483640")
-        message, remedy = self.told(counter())
-        assert (
-            message == "counters.v is 2147483640; its type allows at most 2147483647."
-        )
-        assert "Widen it to bigint" in remedy
+def test_max_number_is_the_limit_that_comes_first(make):
+    make("CREATE TABLE counters (v int)", "INSERT INTO counters VALUES (10)")
+    source = ForeignCounter(Row("counters", "v"), rules.LastUsed(1, 10))
+    [fault] = source.faults("default")
+    assert fault.message == "counters.v has given ids up to 10; max_number is 10."
+    assert "raise max_number" in fault.remedy

@@ -1,8 +1,6 @@
 """Fields, collections and programs that draw from counters of other systems."""
 
 import json
-import os
-import threading
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.db import connection, connections, models
+from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from rest_framework.test import APIClient
 
@@ -38,12 +36,13 @@ from tests.support import foreign
 from tests.support.databases import CHOSEN
 from tests.support.foreign import (
     drawn,
-    execute,
     needs_postgresql,
     needs_sequences,
     next_value,
+    partner,
     stored,
 )
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
@@ -51,6 +50,10 @@ make = foreign.make
 SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}
 HILO = hibernate.HiLo(9)
 LAST_USED = hibernate.PooledLo(50, **SEGMENT)
+
+
+def named(settings, **sources: object) -> None:
+    settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, "SOURCES": sources}
 
 
 def stored_hi() -> int:
@@ -72,11 +75,8 @@ def segments(make, new_process) -> None:
 @pytest.mark.usefixtures("unique_key")
 class TestCollections:
     @pytest.fixture(autouse=True)
-    def named(self, settings) -> None:
-        settings.HILO = {
-            **settings.HILO,
-            "SOURCES": {"Orders": HILO, "numbers_item": HILO},
-        }
+    def sources(self, settings) -> None:
+        named(settings, Orders=HILO, numbers_item=HILO)
 
     def test_ids_carry_no_tag(self):
         assert Order.objects.create().pk == "orders/10"
@@ -220,43 +220,6 @@ class TestGenerator:
         assert next_number(HILO) == 10
         assert next_number(ForeignCounter(HILO.storage, HILO.rule)) == 11
 
-    def test_threads(self):
-        found: list[int] = []
-        barrier = threading.Barrier(6)
-
-        def work() -> None:
-            barrier.wait()
-            found.extend(next_number(HILO) for _ in range(200))
-            connections.close_all()
-
-        threads = [threading.Thread(target=work) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(found) == len(set(found)) == 1200
-
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-    def test_a_fork(self, python):
-        code = """
-import os
-from django.db import connections
-from django_hilo.generator import next_number
-from django_hilo.sources import hibernate
-source = hibernate.HiLo(9)
-numbers = [next_number(source)]
-connections.close_all()
-reader, writer = os.pipe()
-child = os.fork()
-numbers.append(next_number(source))
-if not child:
-    os.write(writer, repr(numbers).encode())
-    os._exit(0)
-status = os.waitpid(child, 0)[1]
-print(numbers, os.read(reader, 100).decode() if not status else status)
-"""
-        assert python(code) == "[10, 11] [10, 50]"
-
 
 class TestFloors:
     def test_a_row_rises_and_never_falls(self, unique_key):
@@ -317,18 +280,9 @@ class TestFloors:
         make(f"CREATE SEQUENCE orders_seq CACHE {cache}")
         source = database.Sequence("orders_seq")
         drawn(source, 1)
-        other = connection.copy()
-        other.inc_thread_sharing()
-        connections["partner"] = other
-        try:
-            if CHOSEN == "postgres":
-                sql = "SELECT setval('orders_seq', 5000)"
-            else:
-                sql = "SELECT SETVAL(orders_seq, 5000)"
-            execute(sql, using="partner")
-        finally:
-            other.close()
-            del connections["partner"]
+        name = "'orders_seq'" if CHOSEN == "postgres" else "orders_seq"
+        with partner() as alias:
+            execute(f"SELECT setval({name}, 5000)", using=alias)
         assert drawn(source, 1, minimum=5000)[0] > 5000
 
     @needs_sequences
@@ -380,44 +334,32 @@ print("ok", len(drawn))
         assert python(code.replace("FAR", str(far))).startswith("ok")
 
 
-def named(settings, **sources: object) -> None:
-    settings.HILO = {"NODE_TAG": {"default": "A", "other": "B"}, "SOURCES": sources}
-
-
 BOUNDED = hibernate.HiLo(9, max_number=1000)
-
-
-@pytest.fixture
-def row(make) -> None:
-    make(
-        "CREATE TABLE hibernate_unique_key (next_hi bigint)",
-        "INSERT INTO hibernate_unique_key VALUES (2)",
-    )
 
 
 class TestMaxNumber:
     """One explicit id must not drive all partners over their type."""
 
-    def test_an_explicit_key_over_it_is_refused(self, settings, row):
+    def test_an_explicit_key_over_it_is_refused(self, settings, unique_key):
         named(settings, numbers_item=BOUNDED)
         with pytest.raises(HiLoError, match="'1001' is above 1000, the max"):
             Item.objects.create(pk=1001)
         assert not Item.objects.exists()
-        assert stored_hi() == 2
+        assert stored_hi() == 1
 
-    def test_so_is_an_explicit_text_id(self, settings, row):
+    def test_so_is_an_explicit_text_id(self, settings, unique_key):
         named(settings, orders=BOUNDED)
         with pytest.raises(HiLoError, match="orders/5000"):
             Order.objects.create(id="orders/5000")
         Order.objects.create(id="orders/700")
         assert Order.objects.create().pk > "orders/700"
 
-    def test_nobody_raises_it_over_that(self, row):
+    def test_nobody_raises_it_over_that(self, unique_key):
         with pytest.raises(CounterExhausted, match="max_number"):
             BOUNDED.raise_floor("default", 1001)
-        assert stored_hi() == 2
+        assert stored_hi() == 1
 
-    def test_steps_of_an_import_end_there(self, settings, row):
+    def test_steps_of_an_import_end_there(self, settings, unique_key):
         named(settings, numbers_item=BOUNDED)
         for number in range(960, 970):
             Item.objects.create(pk=number)
@@ -427,7 +369,7 @@ class TestMaxNumber:
 class TestGapless:
     """A gapless id of the same collection would be the same text."""
 
-    def test_over_rest(self, settings, row):
+    def test_over_rest(self, settings, unique_key):
         named(settings, orders=BOUNDED)
         client = APIClient()
         client.force_authenticate(User.objects.create_superuser("boss"))
@@ -435,7 +377,7 @@ class TestGapless:
         assert answer.status_code == 409
         assert "hibernate_unique_key" in str(answer.data)
 
-    def test_a_collection_with_a_source_gives_none(self, settings, row):
+    def test_a_collection_with_a_source_gives_none(self, settings, unique_key):
         named(settings, Tickets=BOUNDED)
         with pytest.raises(RangeNotLent, match="could equal"):
             known_gapless_target("tickets")
@@ -459,16 +401,8 @@ class TestGapless:
         assert "django_hilo.E108" in [message.id for message in check_field(checked)]
 
 
-def test_receivers_get_the_collection(settings, row):
+def test_receivers_get_the_collection(settings, unique_key, heard):
     named(settings, orders=BOUNDED)
-    told = []
-
-    def receive(reservation, **kwargs):
-        told.append(reservation.collection)
-
-    range_reserved.connect(receive)
-    try:
-        next_id(Order)
-    finally:
-        range_reserved.disconnect(receive)
-    assert told == ["orders"]
+    told = heard(range_reserved, "reservation")
+    next_id(Order)
+    assert [reservation.collection for reservation in told] == ["orders"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import connection, migrations, models
+from django.db import connection, models
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.graph import MigrationGraph
 from django.db.migrations.operations import AlterField
@@ -157,12 +157,3 @@ class TestFields:
         finally:
             with connection.schema_editor() as editor:
                 editor.delete_model(self.state(after).apps.get_model("numbers", "Bolt"))
-
-    def test_a_migration_with_it_can_be_read(self):
-        [operation] = self.changes(None, PATHS["django_hilo.sources.hibernate.Pooled"])
-        migration = migrations.Migration("0002_source", "numbers")
-        migration.operations = [operation]
-        names: dict[str, Any] = {}
-        exec(MigrationWriter(migration).as_string(), names)
-        [again] = names["Migration"].operations
-        assert again.field.source == operation.field.source

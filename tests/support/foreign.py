@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import connection, connections
 
 from django_hilo.sources import ForeignCounter
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 
 # Types that all three databases know.
 UNIQUE_KEY = "CREATE TABLE hibernate_unique_key (next_hi int)"
@@ -73,10 +75,17 @@ def make() -> Iterator[Make]:
         execute(f"DROP {kind} IF EXISTS {name}")
 
 
-def execute(sql: str, *parameters: Any, using: str = "default") -> list[Any]:
-    with connections[using].cursor() as cursor:
-        cursor.execute(sql, parameters or None)
-        return list(cursor.fetchall()) if cursor.description else []
+@contextmanager
+def partner() -> Iterator[str]:
+    """Give the alias of a connection of its own to the same database."""
+    other = connection.copy()
+    other.inc_thread_sharing()
+    connections["partner"] = other
+    try:
+        yield "partner"
+    finally:
+        other.close()
+        del connections["partner"]
 
 
 def stored(place: str) -> Any:

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import PROJECT
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.ports import free_port
+from tests.support.programs import require
 
 # It kills a worker that gives no sign of life for 30 s, or ends for longer than that.
 PATIENT_GUNICORN = {
@@ -25,10 +24,7 @@ PATIENT_GUNICORN = {
 def ending_with_us(*command: str | Path) -> list[str | Path]:
     """Return a command that is ended when this process ends, however that ends."""
     if shutil.which("setpriv") is None:
-        sentence = "no server without setpriv, of util-linux"
-        if os.environ.get("HILO_TEST_REQUIRE") == "1":
-            pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-        pytest.skip(sentence)
+        require("no server without setpriv, of util-linux")
     # Where the tests are a background job, Ctrl-C would be ignored.
     listening = ("env", "--default-signal=INT,QUIT")
     return ["setpriv", "--pdeathsig=TERM", *listening, *command]

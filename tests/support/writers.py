@@ -5,10 +5,11 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 
 from tests.conftest import PREAMBLE, child_environment
 from tests.support.programs import Program, programs
+from tests.support.sql import execute
 
 CODE = """
 import json, sys
@@ -87,20 +88,15 @@ class Backup:
     def __init__(self, *backed_up: type[models.Model]) -> None:
         self.tables = [model._meta.db_table for model in backed_up]
         for table in self.tables:
-            _execute(f"CREATE TABLE backup_{table} AS SELECT * FROM {table}")
+            execute(f"CREATE TABLE backup_{table} AS SELECT * FROM {table}")
 
     def restore(self) -> None:
         """Put the tables back as they were, in one transaction."""
         with transaction.atomic():
             for table in self.tables:
-                _execute(f"DELETE FROM {table}")
-                _execute(f"INSERT INTO {table} SELECT * FROM backup_{table}")
+                execute(f"DELETE FROM {table}")
+                execute(f"INSERT INTO {table} SELECT * FROM backup_{table}")
 
     def drop(self) -> None:
         for table in self.tables:
-            _execute(f"DROP TABLE backup_{table}")
-
-
-def _execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
+            execute(f"DROP TABLE backup_{table}")

@@ -23,6 +23,7 @@ from playwright.sync_api import (
 )
 
 from tests.support.patience import PATIENCE
+from tests.support.programs import require
 
 expect.set_options(timeout=PATIENCE * 1000)
 
@@ -46,9 +47,7 @@ WIDTH, HEIGHT = 1280, 900
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
-        if os.environ.get("HILO_TEST_REQUIRE") == "1":
-            pytest.fail("There is no chromium. Debian: apt install chromium")
-        pytest.skip("There is no chromium; CHROMIUM may name one.")
+        require("There is no chromium; CHROMIUM may name one")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE * 1000

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from tests.conftest import PREAMBLE, PROJECT
+from tests.conftest import PREAMBLE
 from tests.long.hosting.servers import Server
-from tests.support import commands
+from tests.support.commands import output_of
+from tests.support.programs import require
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,9 +53,8 @@ def site(environment) -> Callable[..., str]:
     """Run a piece of Python in a process of the site; return what it printed."""
 
     def run(code: str, **changes) -> str:
-        command = [sys.executable, "-c", PREAMBLE + code]
-        done = commands.run(*command, cwd=PROJECT, env=environment(**changes))
-        return done.stdout.strip()
+        command = sys.executable, "-c", PREAMBLE + code
+        return output_of(*command, env=environment(**changes))
 
     return run
 
@@ -91,9 +91,3 @@ def need(module: str) -> None:
     """Skip the test, or fail, where a module is not installed."""
     if importlib.util.find_spec(module) is None:
         require(f"{module} is not installed")
-
-
-def require(sentence: str) -> None:
-    if os.environ.get("HILO_TEST_REQUIRE") == "1":
-        pytest.fail(f"{sentence}, and HILO_TEST_REQUIRE=1")
-    pytest.skip(sentence)

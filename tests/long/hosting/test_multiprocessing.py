@@ -5,10 +5,9 @@ import sys
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.hosting.journal import Answer, Journal
 from tests.long.hosting.sessions import counting
-from tests.support.commands import run
+from tests.support.commands import PROJECT, output_of
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,10 +70,11 @@ def test_processes(environment, tmp_path, kind, method):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     with counting() as peak:
-        path = {"PYTHONPATH": str(PROJECT), "DATABASE": {"CONN_MAX_AGE": None}}
-        command = [sys.executable, script, kind, method]
-        done = run(*command, cwd=PROJECT, env=environment(**path))
-    journal = Journal([Answer(*answer) for answer in json.loads(done.stdout)])
+        printed = output_of(
+            *(sys.executable, script, kind, method),
+            env=environment(PYTHONPATH=str(PROJECT), DATABASE={"CONN_MAX_AGE": None}),
+        )
+    journal = Journal([Answer(*answer) for answer in json.loads(printed)])
     gaps = journal.check()
     if kind != "terminated-pool":
         assert gaps.at_the_end == 0, "the newest range went back"

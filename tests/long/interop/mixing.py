@@ -27,6 +27,7 @@ from tests.conftest import PROJECT, child_environment
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 from tests.support.programs import Program
+from tests.support.sql import execute
 
 HERE = Path(__file__).parent
 only_on_postgres = pytest.mark.skipif(
@@ -97,14 +98,10 @@ class Peer(Program):
         return [drawn.number for drawn in self.drawn()]
 
 
-def python_peer(side: str, program: str, folder: Path, **variables: str) -> Peer:
-    return Peer(side, [sys.executable, str(HERE / program)], folder, **variables)
-
-
 def django_peer(folder: Path, capacity: int) -> Peer:
-    return python_peer(
+    return Peer(
         "django",
-        "draw_source.py",
+        [sys.executable, str(HERE / "draw_source.py")],
         folder,
         DJANGO_SETTINGS_MODULE="tests.long.interop.small_ranges",
         HILO_TEST_CAPACITY=str(capacity),
@@ -152,12 +149,6 @@ def schema(peer: Peer) -> Iterator[None]:
     finally:
         for statement in peer.do("drop").split(";"):
             execute(statement)
-
-
-def execute(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return cursor.fetchall() if cursor.description else []
 
 
 def changes(values: Sequence[object]) -> int:

@@ -12,12 +12,12 @@ from django_hilo.sources import doctrine
 from tests.long.interop.mixing import (
     HERE,
     Peer,
-    execute,
     numbers_around_a_rollback,
     only_on_postgres,
     schema,
 )
 from tests.support.programs import require
+from tests.support.sql import execute
 
 pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
 

@@ -11,13 +11,13 @@ from tests.long.interop.hibernate_counters import OLD, SEQUENCE, SHARED, Shared
 from tests.long.interop.jvm import compile_draw, jvm, require_hibernate
 from tests.long.interop.mixing import (
     Peer,
-    execute,
     has_duplicates,
     mix,
     numbers_around_a_rollback,
     only_on_postgres,
     schema,
 )
+from tests.support.sql import execute
 
 pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
 

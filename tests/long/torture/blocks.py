@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from tests.long.torture.errors import EXPECTED, Doomed, Undo, expect
 from tests.long.torture.notes import note
 from tests.long.torture.plan import Step
+from tests.support.sql import execute
 
 Body = Callable[[Step], None]
 
@@ -88,7 +89,7 @@ def _end(kind: str) -> None:
     if kind == "set_rollback":
         transaction.set_rollback(True)
     elif kind == "raw_rollback":
-        _execute("ROLLBACK")
+        execute("ROLLBACK")
     elif kind == "close":
         connection.close()
 
@@ -124,17 +125,17 @@ def _savepoint_committed() -> Iterator[None]:
 @contextmanager
 def _rolled_back_by_sql() -> Iterator[None]:
     # The same name in each level: the newest one is meant.
-    _execute("SAVEPOINT mine")
+    execute("SAVEPOINT mine")
     yield
-    _execute("ROLLBACK TO SAVEPOINT mine")
-    _execute("RELEASE SAVEPOINT mine")
+    execute("ROLLBACK TO SAVEPOINT mine")
+    execute("RELEASE SAVEPOINT mine")
 
 
 @contextmanager
 def _released_by_sql() -> Iterator[None]:
-    _execute("SAVEPOINT ours")
+    execute("SAVEPOINT ours")
     yield
-    _execute("RELEASE SAVEPOINT ours")
+    execute("RELEASE SAVEPOINT ours")
 
 
 _BLOCKS = {
@@ -148,8 +149,3 @@ _BLOCKS = {
     "without_savepoint": lambda: transaction.atomic(savepoint=False),
 }
 _KEPT = {"keep", "savepoint_commit", "raw_release", "without_savepoint"}
-
-
-def _execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
