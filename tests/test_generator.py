@@ -304,6 +304,55 @@ class TestRefills:
         assert next_id(Order) == "orders/1-A"
         assert found == ["users/1-A", "orders/2-A"]
 
+    def test_a_receiver_that_fails_burns_no_number(self, caplog):
+        def receive(**kwargs):
+            raise ZeroDivisionError
+
+        range_reserved.connect(receive)
+        try:
+            assert next_id(Order) == "orders/1-A"
+        finally:
+            # The logged traceback would keep it alive for other tests.
+            range_reserved.disconnect(receive)
+        assert "ZeroDivisionError" in caplog.text
+
+
+class TestMemory:
+    def test_what_it_knows_is_tied_to_the_database_behind_the_alias(self, monkeypatch):
+        next_id(Order)
+        settings_dict = connections["default"].settings_dict
+        monkeypatch.setitem(settings_dict, "NAME", "another")
+        assert return_ranges() == 0
+        key = generator.resolve(Order).key
+        assert pool.current().counter(key).take(1) is None
+
+    def test_an_alias_that_is_no_more(self, monkeypatch):
+        next_id(Order, "other")
+        monkeypatch.delitem(connections.settings, "other")
+        connection = connections["other"]
+        del connections["other"]
+        try:
+            assert return_ranges() == 0
+        finally:
+            connections["other"] = connection
+
+    def test_tenants_have_counters_of_their_own(self, monkeypatch):
+        next_id(Order)
+        connection = connections["default"]
+        monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
+        key = generator.resolve(Order).key
+        assert key.database.schema == "tenant"
+        assert pool.current().counter(key).take(1) is None
+
+    def test_a_migration_forgets_nothing_and_a_flush_all(self):
+        from django.core.management import call_command
+
+        next_id(Order)
+        call_command("migrate", verbosity=0)
+        assert next_id(Order) == "orders/2-A"
+        call_command("flush", verbosity=0, interactive=False)
+        assert next_id(Order) == "orders/1-A"
+
 
 @pytest.mark.parametrize("where", ["begin_refill", "add"])
 def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
