@@ -16,6 +16,7 @@ from tests.support.patience import PATIENCE
 
 # Of load in each phase of a long run.
 SECONDS = float(os.environ.get("HILO_CLUSTER_SECONDS") or 0)
+NO_ID = "ConcurrencyError", "ReservationTimeout"
 # How many lines of a kind a worker's journal is to have.
 Goals = dict[tuple[int, str], int]
 
@@ -39,16 +40,15 @@ class Tail:
         self.last: deque[str] = deque(maxlen=9)
 
     def counts(self) -> Counter[str]:
-        """Return how many lines there are of each word, and errors of each kind."""
+        """Return how many lines there are of each word, and calls that got no id."""
         for path in self._folder.glob(self._pattern):
             with path.open() as file:
                 file.seek(self._read)
                 while (line := file.readline()).endswith("\n"):
                     _, word, *rest = line.split()
                     self._counts[word] += 1
-                    if word == "call" and rest[-1] != "ok":
-                        self._counts["error"] += 1
-                        self._counts[rest[-1].partition(":")[0]] += 1
+                    if word == "call" and rest[-1].startswith(NO_ID):
+                        self._counts["no id"] += 1
                     self.last.append(line)
                     self._read = file.tell()
         return self._counts

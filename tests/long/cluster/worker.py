@@ -181,7 +181,7 @@ class Log(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.args[-1] if isinstance(record.args, tuple) else None
         code = code_of(error) if isinstance(error, BaseException) else "none"
-        if "tried again" in record.msg:
+        if record.msg.startswith("Retrying"):
             self.note("retry", code, place_of(error))
         elif record.levelno >= logging.WARNING:
             self.note("warned", code, record.getMessage())

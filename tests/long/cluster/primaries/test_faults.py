@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.long.cluster.evidence import collect
-from tests.long.cluster.galera.load import ClusterLoad
-from tests.long.cluster.galera.node import Node
+from tests.long.cluster.primaries.cluster import Primary
+from tests.long.cluster.primaries.load import ClusterLoad
 
 
 def test_healthy_nodes_share_one_counter_of_integer_keys(load, fault):
@@ -20,7 +20,7 @@ def test_a_killed_node_is_left_out_and_comes_back(cluster, load, fault, victims)
             node.kill()
             load.wait_for_refusals([node])
             load.wait_for_progress(cluster.others(node))
-            node.start()
+            node.launch()
             cluster.wait_until_whole()
 
 
@@ -65,7 +65,7 @@ def test_without_quorum_there_are_errors_until_an_administrator_decides(
             node.bootstrap()
             load.wait_for_progress([node])
             for other in cluster.others(node):
-                other.start()
+                other.launch()
             cluster.wait_until_whole()
 
 
@@ -77,13 +77,12 @@ def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
             for node in cluster.nodes:
                 node.kill()
             load.wait_for_refusals(cluster.nodes)
-            for node in cluster.nodes:
-                node.start()
+            cluster.restart()
             cluster.wait_until_whole()
 
 
 @contextmanager
-def no_progress(load: ClusterLoad, node: Node) -> Iterator[None]:
+def no_progress(load: ClusterLoad, node: Primary) -> Iterator[None]:
     """Neither ranges nor rows come from the workers of a node."""
     began = time.monotonic_ns()
     yield

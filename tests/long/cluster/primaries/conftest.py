@@ -11,25 +11,24 @@ import pytest
 
 from tests.conftest import PROJECT
 from tests.long.cluster.evidence import collect
-from tests.long.cluster.galera.cluster import Cluster, cluster_in_a_folder, missing
-from tests.long.cluster.galera.load import (
+from tests.long.cluster.galera.cluster import Galera
+from tests.long.cluster.group_replication.group import Group
+from tests.long.cluster.primaries.cluster import Cluster, Primary, in_a_folder
+from tests.long.cluster.primaries.load import (
     SHARED,
     WORKERS_PER_NODE,
     ClusterLoad,
-    assert_known_errors,
     environment_on,
 )
-from tests.long.cluster.galera.node import Node
 from tests.support.patience import LONGEST, PATIENCE
 from tests.support.programs import require
 
 
-@pytest.fixture(scope="session")
-def running_cluster() -> Iterator[Cluster]:
-    lacks = missing()
-    if lacks:
-        require(f"no Galera cluster without {', '.join(lacks)}")
-    with cluster_in_a_folder() as cluster:
+@pytest.fixture(scope="session", params=[Galera, Group])
+def running_cluster(request) -> Iterator[Cluster]:
+    if lacks := request.param.missing():
+        require(f"no {request.param.__name__} without {', '.join(lacks)}")
+    with in_a_folder(request.param) as cluster:
         python_on(
             cluster.nodes[0], "-m", "django", "migrate", "--run-syncdb", "--verbosity=0"
         )
@@ -57,7 +56,7 @@ def no_eviction(cluster) -> Iterator[None]:
 def python() -> Callable[..., str]:
     """Run Python code in a Django process on a node; return what it printed."""
 
-    def run(node: Node, code: str, *arguments: str) -> str:
+    def run(node: Primary, code: str, *arguments: str) -> str:
         return python_on(node, "-c", PREAMBLE + code, *arguments)
 
     return run
@@ -79,16 +78,14 @@ def python_everywhere(cluster) -> Callable[[str], list[str]]:
     return run
 
 
-PREAMBLE = (
-    "import django; django.setup()\nfrom tests.long.cluster.galera.scripts import *\n"
-)
+PREAMBLE = "import django; django.setup()\nfrom tests.long.cluster.primaries.scripts import *\n"
 
 
-def python_on(node: Node, *arguments: str) -> str:
+def python_on(node: Primary, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         cwd=PROJECT,
-        env=environment_on(node, PATIENCE),
+        env={**environment_on(node, PATIENCE), "SYNC": node.sync},
         capture_output=True,
         text=True,
         timeout=LONGEST,
@@ -115,11 +112,11 @@ def load(cluster, running_load) -> ClusterLoad:
 
 
 @pytest.fixture
-def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[None]]:
+def fault(load, capsys) -> Callable[[str, list[Primary]], AbstractContextManager[None]]:
     """Judge what the workers did while a block of faults ran, and since their start."""
 
     @contextmanager
-    def judge(title: str, faulty: list[Node]) -> Iterator[None]:
+    def judge(title: str, faulty: list[Primary]) -> Iterator[None]:
         since = time.monotonic_ns()
         load.wait_for_progress()
         yield
@@ -130,13 +127,13 @@ def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[No
             assert time.monotonic() < give_up_at, "They do not draw by turns."
             load.wait_for_progress()
 
-    def judged(title: str, faulty: list[Node], since: int) -> bool:
+    def judged(title: str, faulty: list[Primary], since: int) -> bool:
         with load.at_rest():
             all_of_it, of_this = collect(load.folder), collect(load.folder, since)
             with capsys.disabled():
                 print(f"\n{title}: {of_this}")
             all_of_it.assert_nothing_twice()
-            assert_known_errors(of_this)
+            load.assert_known_errors(of_this)
             load.assert_no_hang(of_this, faulty)
             load.assert_nodes_agree(all_of_it)
             return of_this.drew_by_turns(SHARED, load.seats_of(load.cluster.nodes))
@@ -145,13 +142,13 @@ def fault(load, capsys) -> Callable[[str, list[Node]], AbstractContextManager[No
 
 
 @pytest.fixture(scope="session")
-def turns(running_cluster) -> Iterator[Node]:
+def turns(running_cluster) -> Iterator[Primary]:
     """The nodes in turn, without end."""
     return cycle(running_cluster.nodes)
 
 
 @pytest.fixture
-def victims(turns) -> Iterator[Node]:
+def victims(turns) -> Iterator[Primary]:
     """Give one node; another, and another, while this test's share of a long run lasts.
 
     ``HILO_CLUSTER_SECONDS`` is the length of all faults together.
@@ -163,7 +160,7 @@ def victims(turns) -> Iterator[Node]:
 TESTS_WITH_VICTIMS = 5
 
 
-def _while_time_lasts(nodes: Iterator[Node], seconds: float) -> Iterator[Node]:
+def _while_time_lasts(nodes: Iterator[Primary], seconds: float) -> Iterator[Primary]:
     end = time.monotonic() + seconds
     yield next(nodes)
     while time.monotonic() < end:
