@@ -18,7 +18,7 @@ _KINDS: dict[int | None, ErrorKind] = {
     1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
     1020: ErrorKind.RETRY,  # record changed since the snapshot
     1062: ErrorKind.RETRY,  # another process made the first row
-    # Group Replication: another member changed the row (on Galera 1180 is a lost quorum).
+    # Group Replication: another member changed the row. Galera's 1180: no quorum.
     **dict.fromkeys((1180, 3101), ErrorKind.RETRY),
     1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
     1317: ErrorKind.LOCKED,  # KILL QUERY

@@ -10,7 +10,6 @@ class Galera(Cluster):
     """Three nodes of MariaDB."""
 
     kind = Node
-    nodes: list[Node]
 
     @classmethod
     def missing(cls) -> list[str]:

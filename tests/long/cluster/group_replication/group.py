@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.long.cluster.primaries.cluster import DATABASE, Cluster, Primary
 from tests.support.own_servers import MySQL
 from tests.support.pages import blocks, page
@@ -17,21 +19,21 @@ class Member(Primary, MySQL):
     sync = "SET SESSION group_replication_consistency = 'BEFORE'"
     conflicts = {"3101", "1180", "1213"}
     unready = "1290"
-    # Locks; a member that takes no writes, is expelled, or leaves at COMMIT; a connection
-    # that is lost or not to be had.
+    # Locks; a member that takes no writes, is expelled, or leaves at COMMIT; a lost
+    # connection.
     known = conflicts | {"1205", "1290", "3032", "3100", "2002", "2003", "2006", "2013"}
 
     def prepare(self, addresses: dict[str, str]) -> None:
         """Make the folder; the page's addresses stand for those of this machine."""
         self._addresses = addresses
         [my_cnf] = self._here(*blocks(PAGE, "The members", "ini"))
-        number, address = int(self.folder.name[1:]), f"127.0.0.1:{self.ports[0]}"
+        address = f"127.0.0.1:{self.ports[0]}"
         self.options = "\n".join(
             [
                 MySQL.options.replace("skip-log-bin", "sync_binlog = 0"),
                 my_cnf.removeprefix("[mysqld]\n"),
                 # As the page has it for the first of three machines.
-                f"server_id = {number}\nreport_host = 127.0.0.1",
+                f"server_id = {self.number}\nreport_host = 127.0.0.1",
                 f"report_port = {self.port}",
                 f"loose_group_replication_local_address = {address}",
                 "performance_schema = ON",
@@ -46,10 +48,10 @@ class Member(Primary, MySQL):
             texts = tuple(text.replace(there, here) for text in texts)
         return list(texts)
 
-    def follow(self, title: str, number: int = 0) -> None:
-        """Enter the statements of one block of a section of the page."""
+    def follow(self, title: str, number: int = 0) -> Any:
+        """Enter the statements of one block of a section; return rows of the last."""
         [script] = self._here(blocks(PAGE, title, "sql")[number])
-        self.execute(*script.strip().removesuffix(";").split(";\n"))
+        return self.execute(*script.strip().removesuffix(";").split(";\n"))
 
     def members(self) -> list[str]:
         """Return the states of the group's members, as this one sees them."""
@@ -59,6 +61,21 @@ class Member(Primary, MySQL):
             return [state for (state,) in self.execute(query)]
         except Exception:
             return []
+
+    def transactions(self) -> int:
+        """Return how many transactions the member has, also those not yet applied."""
+        [sets] = self.follow("Run-book: all members are down")
+        numbers = {
+            (group, number)
+            for group, *spans in (
+                one.strip().split(":")
+                for one in ",".join(sets).split(",")
+                if one.strip()
+            )
+            for first, _, last in (span.partition("-") for span in spans)
+            for number in range(int(first), int(last or first) + 1)
+        }
+        return len(numbers)
 
     @property
     def size(self) -> int:
@@ -90,7 +107,6 @@ class Group(Cluster):
     """Three members, each a primary."""
 
     kind = Member
-    nodes: list[Member]
 
     def start(self) -> None:
         first, *others = self.nodes
@@ -108,3 +124,12 @@ class Group(Cluster):
             node.follow("Create the group", 2)
         self.wait_until_whole()
         first.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
+
+    def restart(self) -> None:
+        for node in self.nodes:
+            node.launch(ALONE)
+            node.wait_for(node.answers, "started")
+        first = max(self.nodes, key=Member.transactions)
+        first.follow("Create the group", 1)
+        for node in self.others(first):
+            node.follow("Create the group", 2)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,13 @@ DATABASE = "hilo"
 
 
 class Primary(Server):
-    """A node that may be killed, stopped, and started again."""
+    """A node that may be killed, stopped, and started again.
+
+    Its subclasses have a property ``size``, of how many nodes it works with, itself too
+    (0: it takes no writes); `wait_until_without_quorum`; `cut_off`, by which clients
+    still reach it, and `heal`; `bootstrap`, by which it goes on without the others; and
+    `evict`, which lets it take others for lost ``late``, or when faults need it.
+    """
 
     # How a session waits for what the other nodes have committed.
     sync: str
@@ -28,7 +32,8 @@ class Primary(Server):
     known: set[str]
 
     def __init__(self, number: int, folder: Path, ports: Sequence[int]) -> None:
-        super().__init__(folder / f"n{number + 1}")
+        super().__init__(folder / f"{type(self).__name__}{number + 1}")
+        self.number = number + 1
         self.tag = "ABC"[number]
         self.ports = ports
 
@@ -45,44 +50,22 @@ class Primary(Server):
         """Let the process go on."""
         self.send(signal.SIGCONT)
 
-    @property
-    def size(self) -> int:
-        """Return how many nodes this one is working with, itself too; 0 for none."""
-        raise NotImplementedError
-
     def wait_for_view_of(self, nodes: int) -> None:
         """Wait until the node takes part in a cluster of so many."""
         self.wait_for(lambda: self.size == nodes, f"one of {nodes} synced nodes")
 
-    def wait_until_without_quorum(self) -> None:
-        """Wait until the node knows that it is not of the cluster's majority."""
-        raise NotImplementedError
-
-    def cut_off(self) -> None:
-        """Part the node from its peers; its clients still reach it."""
-        raise NotImplementedError
-
-    def heal(self) -> None:
-        """Let the node join its peers again."""
-        raise NotImplementedError
-
-    def bootstrap(self) -> None:
-        """Tell a node without quorum that it is the cluster."""
-        raise NotImplementedError
-
-    def evict(self, *, late: bool) -> None:
-        """Let the node take others for lost late, or as soon as the faults need it."""
-        raise NotImplementedError
-
 
 class Cluster:
-    """The nodes, and what makes them whole again."""
+    """The nodes, and what makes them whole again.
 
-    kind: type[Primary]
+    `start` makes the nodes of empty folders, and waits until they are one cluster.
+    """
+
+    kind: Any
 
     def __init__(self, folder: Path) -> None:
         ports = free_ports(NODES * 3)
-        self.nodes = [
+        self.nodes: Any = [
             self.kind(number, folder, ports[number::NODES]) for number in range(NODES)
         ]
 
@@ -90,10 +73,6 @@ class Cluster:
     def missing(cls) -> list[str]:
         """Return what this machine lacks."""
         return missing_programs("setpriv", *cls.kind.programs)
-
-    def start(self) -> None:
-        """Make the nodes of empty folders, and wait until they are one cluster."""
-        raise NotImplementedError
 
     def restart(self) -> None:
         """Start all nodes, none of which runs."""
@@ -105,7 +84,7 @@ class Cluster:
         for node in self.nodes:
             node.wait_for_view_of(NODES)
 
-    def others(self, node: Primary) -> list[Primary]:
+    def others(self, node: Primary) -> list[Any]:
         """Return all nodes but one."""
         return [other for other in self.nodes if other is not node]
 
@@ -128,18 +107,3 @@ class Cluster:
         """Stop all nodes."""
         for node in self.nodes:
             node.stop()
-
-
-@contextmanager
-def in_a_folder(kind: type[Cluster]) -> Iterator[Cluster]:
-    """Start a cluster; stop it and remove its folder afterwards."""
-    # Not pytest's own folder: that is closed to the system user of the servers, and
-    # its name too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="hilo-cluster-") as folder:
-        Path(folder).chmod(0o755)
-        cluster = kind(Path(folder))
-        try:
-            cluster.start()
-            yield cluster
-        finally:
-            cluster.stop()

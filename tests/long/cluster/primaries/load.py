@@ -56,6 +56,15 @@ class ClusterLoad(Load):
         """Wait until each worker of the nodes got no id, but an error."""
         self.wait_for("no id", self.seats_of(nodes))
 
+    def longest(self, evidence: Evidence, faulty: list[Primary]) -> str:
+        """Return how long calls lasted on faulty nodes and on the others."""
+        said = []
+        for nodes in faulty, [n for n in self.cluster.nodes if n not in faulty]:
+            seats = self.seats_of(nodes)
+            ids, rows = evidence.longest("ids", seats), evidence.longest("rows", seats)
+            said.append(f"{', '.join(map(str, nodes))}: {ids:.1f} s, {rows:.1f} s")
+        return f"longest call for an id, and for rows: {'; '.join(said)}"
+
     def assert_no_hang(self, evidence: Evidence, faulty: list[Primary]) -> None:
         """No call lasted longer than it may."""
         for node in self.cluster.nodes:
@@ -89,7 +98,7 @@ class ClusterLoad(Load):
         codes |= tried_again | {code for code, _ in evidence.warnings}
         unknown = codes - (known := self.cluster.kind.known)
         assert not unknown, f"{unknown} among {evidence}, {evidence.warnings}"
-        # A lock timeout is not tried again; whoever asks for an id alone gets our errors.
+        # A lock timeout is not tried again; a call for an id alone gets our errors.
         assert "1205" not in tried_again
         assert tried_again or not any(
             "Concurrency" in said for said in evidence.errors()

@@ -1,7 +1,6 @@
 """What the tests' pieces of code, each in a process on a node, are written with."""
 
 import json
-import logging
 import os
 import sys
 import time
@@ -17,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo.counters import reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
-from tests.long.cluster.worker import code_of, place_of
+from tests.long.cluster.worker import Log, code_of
 from tests.support.patience import wait_until
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "HiLoDocument",
     "ReservationTimeout",
     "another_connection",
-    "code_of",
     "connection",
     "connections",
     "draw",
@@ -41,27 +39,9 @@ __all__ = [
 ]
 
 
-class _Retries(logging.Handler):
-    """Keeps the code and the place of each error that was tried again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.msg.startswith("Retrying"):
-            assert isinstance(record.args, tuple)
-            error = record.args[1]
-            assert isinstance(error, BaseException)
-            self.seen.append(f"{code_of(error)} at {place_of(error)}")
-
-
-_handler = _Retries()
-retries = _handler.seen
-_logger = logging.getLogger("django_hilo")
-_logger.setLevel(logging.DEBUG)
-_logger.propagate = False
-_logger.addHandler(_handler)
+# The code and the place of each error that was tried again.
+retries: list[tuple[str, ...]] = []
+Log(lambda word, *what: retries.append(what) if word == "retry" else None)
 
 
 def hilo(**changed: Any) -> None:

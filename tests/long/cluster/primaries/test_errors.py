@@ -14,7 +14,7 @@ def test_a_node_that_is_not_ready_gives_an_error_and_no_number(cluster, python):
 hilo(RETRY_FOR=1.0)
 with expect(ConcurrencyError, code := sys.argv[1], least=1.0):
     reserve("unready", node_tag="")
-assert {retry.split()[0] for retry in retries} == {code}, retries
+assert {retry[0] for retry in retries} == {code}, retries
 """,
         node.unready,
     )
@@ -99,7 +99,7 @@ thread.start()
 second = reserve("killed").range
 thread.join()
 assert second.low == first.high + 1, (first, second)
-assert retries[0] in ("2013 at statement", "2006 at statement"), retries
+assert retries[0] in {("2013", "statement"), ("2006", "statement")}, retries
 """,
     )
 

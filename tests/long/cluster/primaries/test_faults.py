@@ -9,76 +9,69 @@ from tests.long.cluster.primaries.cluster import Primary
 from tests.long.cluster.primaries.load import ClusterLoad
 
 
-def test_healthy_nodes_share_one_counter_of_integer_keys(load, fault):
-    with fault("no fault", []):
+def test_healthy_nodes_share_one_counter_of_integer_keys(load, rounds):
+    for _ in rounds("no fault", []):
         load.wait_for_progress(rows=300)
 
 
-def test_a_killed_node_is_left_out_and_comes_back(cluster, load, fault, victims):
-    for node in victims:
-        with fault("kill -9", [node]):
-            node.kill()
-            load.wait_for_refusals([node])
-            load.wait_for_progress(cluster.others(node))
-            node.launch()
-            cluster.wait_until_whole()
+def test_a_killed_node_is_left_out_and_comes_back(cluster, load, rounds):
+    for node in rounds("kill -9"):
+        node.kill()
+        load.wait_for_refusals([node])
+        load.wait_for_progress(cluster.others(node))
+        node.launch()
+        cluster.wait_until_whole()
 
 
-def test_a_stopped_node_is_evicted_and_heals_when_it_goes_on(
-    cluster, load, fault, victims
-):
-    for node in victims:
-        with fault("SIGSTOP and SIGCONT", [node]):
-            node.freeze()
-            for other in cluster.others(node):
-                other.wait_for_view_of(2)
-            load.wait_for_progress(cluster.others(node))
-            load.wait_for_refusals([node])
-            node.thaw()
-            cluster.wait_until_whole()
+def test_a_stopped_node_is_evicted_and_heals_when_it_goes_on(cluster, load, rounds):
+    for node in rounds("SIGSTOP and SIGCONT"):
+        node.freeze()
+        for other in cluster.others(node):
+            other.wait_for_view_of(2)
+        load.wait_for_progress(cluster.others(node))
+        load.wait_for_refusals([node])
+        node.thaw()
+        cluster.wait_until_whole()
 
 
 def test_a_node_that_is_cut_off_gives_no_ranges_until_it_is_healed(
-    cluster, load, fault, victims
+    cluster, load, rounds
 ):
-    for node in victims:
-        with fault("cut off", [node]):
-            node.cut_off()
-            node.wait_until_without_quorum()
-            with no_progress(load, node):
-                load.wait_for_refusals([node])
-                load.wait_for_progress(cluster.others(node))
-            node.heal()
-            cluster.wait_until_whole()
+    for node in rounds("cut off"):
+        node.cut_off()
+        node.wait_until_without_quorum()
+        with no_progress(load, node):
+            load.wait_for_refusals([node])
+            load.wait_for_progress(cluster.others(node))
+        node.heal()
+        cluster.wait_until_whole()
 
 
 def test_without_quorum_there_are_errors_until_an_administrator_decides(
-    cluster, load, fault, victims
+    cluster, load, rounds
 ):
-    for node in victims:
-        with fault("two of three killed", cluster.nodes):
-            for other in cluster.others(node):
-                other.kill()
-            node.wait_until_without_quorum()
-            with no_progress(load, node):
-                load.wait_for_refusals([node])
-            node.bootstrap()
-            load.wait_for_progress([node])
-            for other in cluster.others(node):
-                other.launch()
-            cluster.wait_until_whole()
+    for node in rounds("two of three killed", cluster.nodes):
+        for other in cluster.others(node):
+            other.kill()
+        node.wait_until_without_quorum()
+        with no_progress(load, node):
+            load.wait_for_refusals([node])
+        node.bootstrap()
+        load.wait_for_progress([node])
+        for other in cluster.others(node):
+            other.launch()
+        cluster.wait_until_whole()
 
 
 def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
-    cluster, load, fault, victims
+    cluster, load, rounds
 ):
-    for _ in victims:
-        with fault("all killed", cluster.nodes):
-            for node in cluster.nodes:
-                node.kill()
-            load.wait_for_refusals(cluster.nodes)
-            cluster.restart()
-            cluster.wait_until_whole()
+    for _ in rounds("all killed", cluster.nodes):
+        for node in cluster.nodes:
+            node.kill()
+        load.wait_for_refusals(cluster.nodes)
+        cluster.restart()
+        cluster.wait_until_whole()
 
 
 @contextmanager
