@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -68,17 +69,8 @@ class Member(Primary, MySQL):
     def transactions(self) -> int:
         """Return how many transactions the member has, also those not yet applied."""
         [sets] = self.follow("Run-book: all members are down")
-        numbers = {
-            (group, number)
-            for group, *spans in (
-                one.strip().split(":")
-                for one in ",".join(sets).split(",")
-                if one.strip()
-            )
-            for first, _, last in (span.partition("-") for span in spans)
-            for number in range(int(first), int(last or first) + 1)
-        }
-        return len(numbers)
+        spans = re.findall(r":(\d+)(?:-(\d+))?", " ".join(sets))
+        return sum(int(last or first) - int(first) + 1 for first, last in spans)
 
     @property
     def size(self) -> int:
