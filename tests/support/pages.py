@@ -189,3 +189,15 @@ class Follower(Project):
 def page(name: str) -> Path:
     """Return a page of docs."""
     return PROJECT / "docs" / name
+
+
+def blocks(page: Path, title: str, language: str) -> list[str]:
+    """Return the fences of a language under a heading of a page."""
+    [section] = re.findall(
+        rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ [A-Z]|\Z)",
+        page.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    found = [text for name, text in _FENCE.findall(section) if name == language]
+    assert found, f"No {language} under {title!r}"
+    return found

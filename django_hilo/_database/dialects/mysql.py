@@ -18,7 +18,8 @@ _KINDS: dict[int | None, ErrorKind] = {
     1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
     1020: ErrorKind.RETRY,  # record changed since the snapshot
     1062: ErrorKind.RETRY,  # another process made the first row
-    3101: ErrorKind.RETRY,  # Group Replication: another node changed the row
+    # Group Replication: another member changed the row. Galera's 1180: no quorum.
+    **dict.fromkeys((1180, 3101), ErrorKind.RETRY),
     1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
     1317: ErrorKind.LOCKED,  # KILL QUERY
     1969: ErrorKind.LOCKED,  # MariaDB's max_statement_time
@@ -29,13 +30,13 @@ _KINDS: dict[int | None, ErrorKind] = {
     **dict.fromkeys((1040, 1203, 1226), ErrorKind.RECONNECT),
     1047: ErrorKind.RECONNECT,  # Galera node is not ready
     1053: ErrorKind.RECONNECT,  # shutdown
-    1180: ErrorKind.RECONNECT,  # Galera node lost its quorum at COMMIT
-    1290: ErrorKind.RECONNECT,  # read-only: a replica, during a failover
+    1290: ErrorKind.RECONNECT,  # read-only: a replica, or a member without its group
     # The connection was killed, on MariaDB and on MySQL; idle for over wait_timeout.
     **dict.fromkeys((1927, 3169, 4031), ErrorKind.RECONNECT),
     # The client's.
     **dict.fromkeys((2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT),
-    3100: ErrorKind.RECONNECT,  # Group Replication: the node left its group at COMMIT
+    # Group Replication: the member was expelled, or left its group at COMMIT.
+    **dict.fromkeys((3032, 3100), ErrorKind.RECONNECT),
 }
 _OF_GROUP = {"group_replication_applier", "group_replication_recovery"}
 

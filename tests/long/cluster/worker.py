@@ -174,14 +174,18 @@ class Worker:
 class Log(logging.Handler):
     """Notes what django_hilo tries again, and what it warns of."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, note) -> None:
         super().__init__()
-        self.note = worker.note
+        self.note = note
+        logger = logging.getLogger("django_hilo")
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.args[-1] if isinstance(record.args, tuple) else None
         code = code_of(error) if isinstance(error, BaseException) else "none"
-        if "tried again" in record.msg:
+        if record.msg.startswith("Retrying"):
             self.note("retry", code, place_of(error))
         elif record.levelno >= logging.WARNING:
             self.note("warned", code, record.getMessage())
@@ -211,10 +215,7 @@ def main() -> None:
     folder, seat, seed, *labels = sys.argv[1:]
     worker = Worker(Path(folder), int(seat), seed, labels)
     range_reserved.connect(worker.note_range)
-    logger = logging.getLogger("django_hilo")
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    logger.addHandler(Log(worker))
+    Log(worker.note)
     try:
         worker.run()
     except BaseException:

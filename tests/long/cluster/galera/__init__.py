@@ -1,1 +1,0 @@
-"""Three nodes of MariaDB Galera, and Django processes on each of them."""

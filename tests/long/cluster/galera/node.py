@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
 
+from tests.long.cluster.primaries.cluster import Primary
 from tests.support.own_servers import MariaDB
 
-DATABASE = "hilo"
 LIBRARIES = (
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
@@ -42,35 +39,31 @@ wsrep_provider_options="{options}"
 wsrep_cluster_name=hilo
 wsrep_cluster_address=gcomm://{peers}
 wsrep_node_name={name}
-wsrep_node_address=127.0.0.1:{ports.group}
+wsrep_node_address=127.0.0.1:{group}
 wsrep_sst_method=rsync
-wsrep_sst_receive_address=127.0.0.1:{ports.copy}
+wsrep_sst_receive_address=127.0.0.1:{copy}
 wsrep_slave_threads=2
 """
 
 
-class Ports(NamedTuple):
-    """What one node listens on."""
+class Node(Primary, MariaDB):
+    """A server that may be cut off, too."""
 
-    group: int
-    changes: int
-    copy: int
-
-
-class Node(MariaDB):
-    """A server that may be killed, stopped, cut off, and started again."""
-
-    def __init__(self, number: int, folder: Path, ports: Ports) -> None:
-        super().__init__(folder / f"n{number + 1}")
-        self.tag = "ABC"[number]
-        self.ports = ports
+    programs = (*MariaDB.programs, "rsync", "lsof")
+    sync = "SET SESSION wsrep_sync_wait = 1"
+    conflicts = {"1213"}
+    unready = "1047"
+    # Deadlocks, also those with other nodes; locks; a node that is not ready or loses
+    # its quorum; a connection that is lost or not to be had.
+    known = {"1213", "1205", "1047", "1180", "2002", "2003", "2006", "2013"}
 
     def prepare(self, library: str, peers: Sequence[Node], *, first: bool) -> None:
         """Make the folder; only the first node's has tables, others copy them."""
         self.make_folder()
+        group, changes, copy = self.ports
         options = {
-            "gmcast.listen_addr": f"tcp://127.0.0.1:{self.ports.group}",
-            "ist.recv_addr": f"127.0.0.1:{self.ports.changes}",
+            "gmcast.listen_addr": f"tcp://127.0.0.1:{group}",
+            "ist.recv_addr": f"127.0.0.1:{changes}",
             "gcache.size": "32M",
             "gcache.dir": f"{self.folder}/data",
             "pc.recovery": "true",
@@ -78,11 +71,12 @@ class Node(MariaDB):
             **LATE_EVICTION,
         }
         self._galera = _MY_CNF.format(
-            ports=self.ports,
+            group=group,
+            copy=copy,
             name=self,
             library=library,
             options=";".join(f"{key}={value}" for key, value in options.items()),
-            peers=",".join(f"127.0.0.1:{peer.ports.group}" for peer in peers),
+            peers=",".join(f"127.0.0.1:{peer.ports[0]}" for peer in peers),
         )
         if first:
             self.install()
@@ -93,12 +87,11 @@ class Node(MariaDB):
     def my_cnf(self) -> str:
         return super().my_cnf() + self._galera
 
-    def start(self, *options: str) -> None:
-        """Start the server, and do not wait for it."""
+    def launch(self, *options: str) -> None:
         position = self._recovered_position()
         if position:
             options = *options, f"--wsrep-start-position={position}"
-        self.launch(*options)
+        super().launch(*options)
 
     def _recovered_position(self) -> str:
         """Return up to where the node's data go, empty where there are none yet.
@@ -115,28 +108,16 @@ class Node(MariaDB):
         assert found, log.read_text()
         return found[1]
 
-    def freeze(self) -> None:
-        """Stop the process with SIGSTOP: its connections stay open, and silent."""
-        self.send(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let the process go on."""
-        self.send(signal.SIGCONT)
-
     def cut_off(self) -> None:
-        """Cut the node off from its peers; its clients still reach it."""
         self.execute("SET GLOBAL wsrep_provider_options='gmcast.isolate=1'")
 
     def heal(self) -> None:
-        """Let the node reach its peers again."""
         self.execute("SET GLOBAL wsrep_provider_options='gmcast.isolate=0'")
 
     def bootstrap(self) -> None:
-        """Tell a node without quorum that it is the cluster."""
         self.execute("SET GLOBAL wsrep_provider_options='pc.bootstrap=YES'")
 
     def evict(self, *, late: bool) -> None:
-        """Let the node take others for lost late, or as soon as the faults need it."""
         changed = LATE_EVICTION
         if not late:  # first what is to be the shorter one
             changed = {name: EVICTION[name] for name in reversed(LATE_EVICTION)}
@@ -163,27 +144,16 @@ class Node(MariaDB):
         return str(rows[0][1]) if rows else ""
 
     @property
-    def is_synced(self) -> bool:
-        return (
+    def size(self) -> int:
+        is_synced = (
             self.status("wsrep_local_state_comment") == "Synced"
             and self.status("wsrep_cluster_status") == "Primary"
             and self.status("wsrep_ready") == "ON"
         )
-
-    def wait_for_view_of(self, nodes: int) -> None:
-        """Wait until the node takes part in a cluster of so many."""
-        self.wait_for(
-            lambda: self.is_synced and self.status("wsrep_cluster_size") == str(nodes),
-            f"one of {nodes} synced nodes",
-        )
+        return int(self.status("wsrep_cluster_size") or 0) if is_synced else 0
 
     def wait_until_without_quorum(self) -> None:
-        """Wait until the node knows that it is not of the cluster's majority."""
         self.wait_for(
             lambda: self.status("wsrep_cluster_status") == "non-Primary",
             "without quorum",
         )
-
-    def wait_until_synced(self) -> None:
-        """Wait until the node takes part in the cluster."""
-        self.wait_for(lambda: self.is_synced, "synced")

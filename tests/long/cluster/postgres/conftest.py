@@ -1,48 +1,27 @@
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.long.cluster.load import Load
+from tests.long.cluster.load import Load, running
 from tests.long.cluster.postgres.pair import Pair
 from tests.long.cluster.postgres.process import Process
 from tests.long.cluster.postgres.programs import PACKAGE, packaged_programs
-from tests.long.cluster.postgres.replicated import (
-    Replicated,
-    prepared_server,
-    replicated_in,
-)
+from tests.long.cluster.postgres.replicated import Replicated, prepared_server
 from tests.long.cluster.postgres.server import PostgreSQL
 from tests.support.own_server import DEBIAN_POSTGRES, missing_programs
 from tests.support.programs import programs, require
 
 
 @pytest.fixture(scope="session")
-def folder() -> Iterator[Path]:
-    """A folder that the system user of the servers may enter."""
-    if shutil.which("setpriv") is None:
-        require("no PostgreSQL server without setpriv, of util-linux")
-    # Not pytest's own: that is closed to others, and its name too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="hilo-postgres-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
-
-
-@pytest.fixture(scope="session")
 def pair(folder) -> Iterator[Pair]:
     """Two sites with servers of PostgreSQL 18."""
     programs = packaged_programs(folder)
-    if programs is None:
-        require(f"no pair of sites without the package {PACKAGE}")
-    pair = Pair(programs, folder)
-    try:
-        pair.start()
+    if programs is None or missing_programs("setpriv"):
+        require(f"no pair of sites without setpriv and the package {PACKAGE}")
+    with running(Pair(programs, folder)) as pair:
         yield pair
-    finally:
-        pair.stop()
 
 
 @pytest.fixture
@@ -61,7 +40,7 @@ def process() -> Iterator[Callable[[dict[str, str]], Process]]:
 
 @pytest.fixture(scope="session")
 def prepared(folder) -> PostgreSQL:
-    if missing_programs("pg_basebackup"):
+    if missing_programs("pg_basebackup", "setpriv"):
         require("no standby without the programs of PostgreSQL's server")
     return prepared_server(DEBIAN_POSTGRES[-1], folder)
 
@@ -71,5 +50,5 @@ def servers(folder, prepared) -> Iterator[Replicated]:
     """A primary and its standby, new for each test."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         Path(name).chmod(0o755)
-        with replicated_in(Path(name), prepared) as servers:
+        with running(Replicated(prepared, Path(name))) as servers:
             yield servers

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import PROJECT
+from tests.long.cluster.load import migrate
 from tests.long.cluster.postgres.server import PostgreSQL, environment_on
-from tests.support.patience import PATIENCE
 
 TEMPLATE = "hilo_template"
 
@@ -30,22 +27,7 @@ class Pair:
             site.initialize(wal_level="logical", track_commit_timestamp="on")
             site.start()
             site.execute(f"CREATE DATABASE {TEMPLATE}")
-        migrations = [
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "django",
-                    "migrate",
-                    "--run-syncdb",
-                    "--verbosity=0",
-                ],
-                cwd=PROJECT,
-                env=environment_on([site], TEMPLATE, "A"),
-            )
-            for site in self.sites
-        ]
-        assert [migration.wait(PATIENCE) for migration in migrations] == [0, 0]
+            migrate(environment_on([site], TEMPLATE, "A"))
 
     def stop(self) -> None:
         for site in self.sites:

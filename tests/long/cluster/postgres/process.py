@@ -1,12 +1,10 @@
 """A Django process that does what it is told, and keeps its memory in between."""
 
 import json
-import subprocess
 import sys
 from typing import Any
 
-from tests.conftest import PROJECT
-from tests.support.patience import LONGEST
+from tests.long.cluster.load import run_python
 from tests.support.programs import Program
 
 CODE = """
@@ -104,13 +102,4 @@ class Process(Program):
 
 def django(environment: dict[str, str], *arguments: str, expect: int = 0) -> str:
     """Run a command of Django; return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "django", *arguments],
-        cwd=PROJECT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return run_python(environment, "-m", "django", *arguments, expect=expect)

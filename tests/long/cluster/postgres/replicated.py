@@ -1,10 +1,8 @@
 """A primary that fails, and the standby that takes its place."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tests.long.cluster.postgres.process import django
+from tests.long.cluster.load import migrate, running
 from tests.long.cluster.postgres.server import PostgreSQL, environment_on
 
 DATABASE = "hilo"
@@ -14,17 +12,9 @@ def prepared_server(programs: Path, folder: Path) -> PostgreSQL:
     """Return a server that is stopped, whose database has all tables."""
     server = PostgreSQL(programs, folder, "prepared")
     server.initialize()
-    server.start()
-    try:
+    with running(server):
         server.execute(f"CREATE DATABASE {DATABASE}")
-        django(
-            environment_on([server], DATABASE, "A"),
-            "migrate",
-            "--run-syncdb",
-            "--verbosity=0",
-        )
-    finally:
-        server.stop()
+        migrate(environment_on([server], DATABASE, "A"))
     return server
 
 
@@ -101,14 +91,3 @@ class Replicated:
     def stop(self) -> None:
         for server in (self.third, self.standby, self.primary):
             server.stop()
-
-
-@contextmanager
-def replicated_in(folder: Path, prepared: PostgreSQL) -> Iterator[Replicated]:
-    """Start a primary and a standby in an empty folder; stop them afterwards."""
-    servers = Replicated(prepared, folder)
-    try:
-        servers.start()
-        yield servers
-    finally:
-        servers.stop()

@@ -7,17 +7,12 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from tests.conftest import PROJECT
 from tests.long.cluster.postgres.server import PostgreSQL
+from tests.support.pages import MANAGE, blocks, page
 from tests.support.projects import Project
 
-PAGE = (PROJECT / "docs/how-to/postgresql.md").read_text()
+PAGE = page("how-to/postgresql.md")
 DATABASE = "shop"
-MANAGE = """
-    import sys
-    from django.core.management import execute_from_command_line
-    execute_from_command_line(sys.argv)
-"""
 MODELS = """
     from django.db import models
 
@@ -100,22 +95,7 @@ def dsn(server: PostgreSQL, database: str = DATABASE) -> str:
 
 def scripts(title: str) -> list[tuple[str, str]]:
     """Return the blocks of commands under a heading: the site named first, and each."""
-    [section] = re.findall(
-        rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ [A-Z]|\Z)",
-        without_comments(PAGE),
-        re.MULTILINE | re.DOTALL,
-    )
-    blocks = re.findall(r"^```console\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    assert blocks, f"No commands under {title!r}"
-    return [_script(block.replace(HASH, "# ")) for block in blocks]
-
-
-# Stands for what begins a comment in a block, which would look like a heading.
-HASH = "\0"
-
-
-def without_comments(page: str) -> str:
-    return re.sub(r"^# on site", f"{HASH}on site", page, flags=re.MULTILINE)
+    return [_script(block) for block in blocks(PAGE, title, "console")]
 
 
 def _script(block: str) -> tuple[str, str]:

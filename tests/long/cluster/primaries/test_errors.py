@@ -12,10 +12,11 @@ def test_a_node_that_is_not_ready_gives_an_error_and_no_number(cluster, python):
         node,
         """
 hilo(RETRY_FOR=1.0)
-with expect(ConcurrencyError, "1047", least=1.0):
+with expect(ConcurrencyError, code := sys.argv[1], least=1.0):
     reserve("unready", node_tag="")
-assert {retry.split()[0] for retry in retries} == {"1047"}, retries
+assert {retry[0] for retry in retries} == {code}, retries
 """,
+        node.unready,
     )
     node.heal()
     cluster.wait_until_whole()
@@ -50,7 +51,6 @@ def test_a_lock_on_another_node_makes_nobody_wait_but_loses(
     python(
         cluster.nodes[0],
         """
-import sys
 reserve("far", node_tag="")
 stranger = another_connection(port=sys.argv[1])
 hold_row(stranger, "far/")
@@ -58,12 +58,13 @@ with stranger.cursor() as cursor:
     cursor.execute("UPDATE django_hilo_hilodocument SET max = 999 WHERE id = 'far/'")
 reserved = reserve("far", node_tag="").range
 assert (reserved.low, reserved.high) == (2, 2), reserved
-with expect(Error, "1213"):
+with expect(Error, sys.argv[2]):
     stranger.commit()
 stranger.rollback()
 assert reserve("far", node_tag="").range.low == 3
 """,
         str(other.port),
+        " ".join(other.conflicts),
     )
 
 
@@ -98,7 +99,7 @@ thread.start()
 second = reserve("killed").range
 thread.join()
 assert second.low == first.high + 1, (first, second)
-assert retries[0] in ("2013 at statement", "2006 at statement"), retries
+assert retries[0] in {("2013", "statement"), ("2006", "statement")}, retries
 """,
     )
 

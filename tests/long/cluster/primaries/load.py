@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.long.cluster.evidence import Evidence, counter_of, number_of
-from tests.long.cluster.galera.cluster import Cluster
-from tests.long.cluster.galera.node import DATABASE, Node
 from tests.long.cluster.load import Load, environment
+from tests.long.cluster.primaries.cluster import DATABASE, Cluster, Primary
 from tests.support.databases import ENGINES
 
 WORKERS_PER_NODE = 2
@@ -27,9 +26,6 @@ LONGEST = RETRY_FOR + LOCK_TIMEOUT + CONNECT_TIMEOUT + READ_TIMEOUT + EVICTION
 # The counter of integer keys: one row, whatever the node. Nodes collide at it.
 SHARED = "numbers_item/"
 LABELS = "numbers.Item", "numbers.Item", "records.Order"
-# What clients of a cluster meet: deadlocks, also those with other nodes; locks; a node
-# that is not ready or loses its quorum; a connection that is lost or not to be had.
-KNOWN = {"1213", "1205", "1047", "1180", "2002", "2003", "2006", "2013"}
 
 
 class ClusterLoad(Load):
@@ -45,22 +41,31 @@ class ClusterLoad(Load):
             self.start(WORKERS_PER_NODE, environment_on(node), *LABELS)
         self.wait_for_progress()
 
-    def seats_of(self, nodes: Sequence[Node]) -> list[int]:
+    def seats_of(self, nodes: Sequence[Primary]) -> list[int]:
         """Return the workers of some nodes."""
         node_of = self.cluster.nodes
         return [s for s in self.seats() if node_of[s // WORKERS_PER_NODE] in nodes]
 
     def wait_for_progress(
-        self, nodes: Sequence[Node] | None = None, rows: int = 30
+        self, nodes: Sequence[Primary] | None = None, rows: int = 30
     ) -> None:
         """Wait until each worker of the nodes (of all) has written some more rows."""
         self.wait_for("stood", self.seats_of(nodes or self.cluster.nodes), rows)
 
-    def wait_for_refusals(self, nodes: Sequence[Node]) -> None:
+    def wait_for_refusals(self, nodes: Sequence[Primary]) -> None:
         """Wait until each worker of the nodes got no id, but an error."""
-        self.wait_for("ConcurrencyError", self.seats_of(nodes))
+        self.wait_for("no id", self.seats_of(nodes))
 
-    def assert_no_hang(self, evidence: Evidence, faulty: list[Node]) -> None:
+    def longest(self, evidence: Evidence, faulty: list[Primary]) -> str:
+        """Return how long calls lasted on faulty nodes and on the others."""
+        said = []
+        for nodes in faulty, [n for n in self.cluster.nodes if n not in faulty]:
+            seats = self.seats_of(nodes)
+            ids, rows = evidence.longest("ids", seats), evidence.longest("rows", seats)
+            said.append(f"{', '.join(map(str, nodes))}: {ids:.1f} s, {rows:.1f} s")
+        return f"longest call for an id, and for rows: {'; '.join(said)}"
+
+    def assert_no_hang(self, evidence: Evidence, faulty: list[Primary]) -> None:
         """No call lasted longer than it may."""
         for node in self.cluster.nodes:
             longest = evidence.longest("ids", self.seats_of([node]))
@@ -86,32 +91,33 @@ class ClusterLoad(Load):
         for _, _, id in evidence.given:
             assert counters[counter_of(id)] >= number_of(id), (id, counters)
 
+    def assert_known_errors(self, evidence: Evidence) -> None:
+        """All errors are of those that a cluster is known for, and treated as such."""
+        codes = {outcome.rpartition(":")[2] for outcome in evidence.errors()}
+        tried_again = {code for code, _ in evidence.retries}
+        codes |= tried_again | {code for code, _ in evidence.warnings}
+        unknown = codes - (known := self.cluster.kind.known)
+        assert not unknown, f"{unknown} among {evidence}, {evidence.warnings}"
+        # A lock timeout is not tried again; a call for an id alone gets our errors.
+        assert "1205" not in tried_again
+        assert tried_again or not any(
+            "Concurrency" in said for said in evidence.errors()
+        )
+        asked = {call.outcome for call in evidence.calls if call.kind == "ids"} - {"ok"}
+        concurrency = {f"ConcurrencyError:{code}" for code in known - {"1205"}}
+        assert asked <= {"ReservationTimeout:1205"} | concurrency, asked
 
-def assert_known_errors(evidence: Evidence) -> None:
-    """All errors are of those that a cluster is known for, and treated as they are."""
-    codes = {outcome.rpartition(":")[2] for outcome in evidence.errors()}
-    tried_again = {code for code, _ in evidence.retries}
-    unknown = (codes | tried_again | {code for code, _ in evidence.warnings}) - KNOWN
-    assert not unknown, f"{unknown} among {evidence}, {evidence.warnings}"
-    # A lock timeout is not tried again; whoever asks for an id alone gets our errors.
-    assert "1205" not in tried_again
-    asked = {call.outcome for call in evidence.calls if call.kind == "ids"} - {"ok"}
-    concurrency = {f"ConcurrencyError:{code}" for code in KNOWN - {"1205"}}
-    assert asked <= {"ReservationTimeout:1205"} | concurrency, asked
 
-
-def contents(node: Node) -> tuple[set[str], dict[str, int]]:
+def contents(node: Primary) -> tuple[set[str], dict[str, int]]:
     """Return the ids of a node's rows, and Max of its counters."""
-    # Let the node apply what the others have committed.
-    wait = "SET SESSION wsrep_sync_wait = 1", f"USE {DATABASE}"
-    orders = node.execute(*wait, "SELECT id FROM records_order")
-    items = node.execute(*wait, "SELECT id FROM numbers_item")
-    counters = node.execute(*wait, "SELECT id, max FROM django_hilo_hilodocument")
+    orders = node.read("SELECT id FROM records_order")
+    items = node.read("SELECT id FROM numbers_item")
+    counters = node.read("SELECT id, max FROM django_hilo_hilodocument")
     rows = {id for (id,) in orders} | {f"{SHARED}{id}" for (id,) in items}
     return rows, dict(counters)
 
 
-def environment_on(node: Node, patience: int = 0) -> dict[str, str]:
+def environment_on(node: Primary, patience: int = 0) -> dict[str, str]:
     """Return the environment of a Django process on a node.
 
     ``patience``: seconds for whatever it waits for.
