@@ -18,7 +18,7 @@ _KINDS: dict[int | None, ErrorKind] = {
     1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
     1020: ErrorKind.RETRY,  # record changed since the snapshot
     1062: ErrorKind.RETRY,  # another process made the first row
-    # Group Replication: another member changed the row. Galera's 1180: no quorum.
+    # Another member of the group changed the row; 1180 is also Galera's lost quorum.
     **dict.fromkeys((1180, 3101), ErrorKind.RETRY),
     1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
     1317: ErrorKind.LOCKED,  # KILL QUERY
@@ -28,15 +28,13 @@ _KINDS: dict[int | None, ErrorKind] = {
     1054: ErrorKind.NO_COLUMN,
     # Too many connections, of all or of one user.
     **dict.fromkeys((1040, 1203, 1226), ErrorKind.RECONNECT),
-    1047: ErrorKind.RECONNECT,  # Galera node is not ready
-    1053: ErrorKind.RECONNECT,  # shutdown
+    # Galera's node is not ready; shutdown.
+    **dict.fromkeys((1047, 1053), ErrorKind.RECONNECT),
     1290: ErrorKind.RECONNECT,  # read-only: a replica, or a member without its group
     # The connection was killed, on MariaDB and on MySQL; idle for over wait_timeout.
     **dict.fromkeys((1927, 3169, 4031), ErrorKind.RECONNECT),
-    # The client's.
-    **dict.fromkeys((2002, 2003, 2006, 2013, 2055), ErrorKind.RECONNECT),
-    # Group Replication: the member was expelled, or left its group at COMMIT.
-    **dict.fromkeys((3032, 3100), ErrorKind.RECONNECT),
+    # The client's; and of a member that was expelled, or left its group at COMMIT.
+    **dict.fromkeys((2002, 2003, 2006, 2013, 2055, 3032, 3100), ErrorKind.RECONNECT),
 }
 _OF_GROUP = {"group_replication_applier", "group_replication_recovery"}
 
