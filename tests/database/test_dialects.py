@@ -82,7 +82,7 @@ def test_postgresql(attribute, kind, code, expected):
         (OperationalError, (2006, "gone away"), ErrorKind.RECONNECT),
         (OperationalError, (2013, "Lost connection"), ErrorKind.RECONNECT),
         (OperationalError, (1047, "WSREP"), ErrorKind.RECONNECT),
-        (OperationalError, (1180, "fragment"), ErrorKind.RECONNECT),
+        (OperationalError, (1180, "fragment"), ErrorKind.RETRY),
         (InterfaceError, (0, ""), ErrorKind.RECONNECT),
         (OperationalError, (1203, "max_user_connections"), ErrorKind.RECONNECT),
         (OperationalError, (1226, "max_user_connections"), ErrorKind.RECONNECT),

@@ -34,7 +34,8 @@ class TestColumnsThatCut:
             pytest.skip("MariaDB's mode")
 
         def loosen(connection: Any, **_: Any) -> None:
-            execute("SET SESSION sql_mode = ''")
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION sql_mode = ''")
 
         # Counters have a connection of their own there.
         connection.close()
