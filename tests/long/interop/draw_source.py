@@ -1,15 +1,22 @@
-"""Django, drawing from a source; it speaks as mixing.py says."""
+"""Django, drawing from a source or from django-sequences; it speaks as mixing.py says.
+
+``migrate <app>`` and ``migrate <app> zero`` make and drop an app's tables.
+"""
 
 import json
+import os
 import sys
 import traceback
+from collections.abc import Iterator
 
 import django
 
 django.setup()
 
 # Models can be imported only now.
-from django.db import connection, transaction  # noqa: E402
+from django.contrib.contenttypes.models import ContentType  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import transaction  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 
 from django_hilo.generator import next_number  # noqa: E402
@@ -17,12 +24,13 @@ from tests.long.interop.pace import draw  # noqa: E402
 
 
 def number(i: int) -> int:
-    """Draw; every third time in a transaction that is rolled back."""
+    """Draw; every third time in a transaction that writes and is rolled back."""
+    if isinstance(source, Iterator):
+        return int(next(source))
     if i % 3:
         return next_number(source)
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT txid_current()")  # a transaction that writes
+        ContentType.objects.create(app_label=f"{os.getpid()}", model=f"{i}")
         drawn = next_number(source)
         transaction.set_rollback(True)
     return drawn
@@ -34,6 +42,8 @@ for line in sys.stdin:
         if task == "open":
             path, arguments, keywords = json.loads(words)
             source = import_string(path)(*arguments, **keywords)
+        elif task == "migrate":
+            call_command(task, *words.split(), verbosity=0)
         else:
             draw(number, *words.split())
         print("done", flush=True)

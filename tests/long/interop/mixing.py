@@ -98,9 +98,9 @@ class Peer(Program):
         return [drawn.number for drawn in self.drawn()]
 
 
-def django_peer(folder: Path, capacity: int) -> Peer:
+def django_peer(folder: Path, capacity: int, side: str = "django") -> Peer:
     return Peer(
-        "django",
+        side,
         [sys.executable, str(HERE / "draw_source.py")],
         folder,
         DJANGO_SETTINGS_MODULE="tests.long.interop.small_ranges",
