@@ -4,14 +4,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from tests.long.cluster.evidence import collect
-from tests.long.cluster.galera.cluster import Galera
 from tests.long.cluster.primaries.cluster import Primary
 from tests.long.cluster.primaries.load import ClusterLoad
-
-on_galera = pytest.mark.parametrize("running_cluster", [Galera], indirect=True)
 
 
 def test_healthy_nodes_share_one_counter_of_integer_keys(load, rounds):
@@ -52,7 +47,6 @@ def test_a_node_that_is_cut_off_gives_no_ranges_until_it_is_healed(
         cluster.wait_until_whole()
 
 
-@on_galera
 def test_without_quorum_there_are_errors_until_an_administrator_decides(
     cluster, load, rounds
 ):
@@ -69,7 +63,6 @@ def test_without_quorum_there_are_errors_until_an_administrator_decides(
         cluster.wait_until_whole()
 
 
-@on_galera
 def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
     cluster, load, rounds
 ):
