@@ -59,6 +59,16 @@ def test_the_classifiers_are_the_tested_versions():
     assert versions("Programming Language :: Python :: ") == pythons
 
 
+def test_the_night_tests_each_pair():
+    makefile = (PROJECT / "Makefile").read_text()
+    nightly = (PROJECT / ".ci/nightly").read_text()
+    matrix = re.search(r"^MATRIX := (.*)$", makefile, re.MULTILINE)
+    others = re.search(r'^others="(.*)"$', nightly, re.MULTILINE)
+    assert matrix and others
+    # Other steps of it run everything on the first.
+    assert matrix[1].split()[1:] == others[1].split()
+
+
 @pytest.mark.parametrize(
     ("page", "start"),
     [("README.md", r"\| Django, Python \|"), ("docs/index.md", "Tested with")],

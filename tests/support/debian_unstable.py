@@ -1,43 +1,83 @@
-"""Programs of Debian's unstable suite, for servers that Debian's stable one lacks.
+"""Programs of Debian's unstable suite, for those that Debian's stable one lacks.
 
 They are unpacked once a machine, into the user's cache folder, and run from there with
-their own libraries; nothing is installed.
+their own libraries; nothing is installed. debootstrap unpacks them, as root only.
 """
 
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "django-hilo"
 ROOT = CACHE / "debian-unstable"
-_PACKAGES = ("mysql-server-core",)
 
 
 def prepare() -> None:
-    """Unpack the suite, unless that is done: a minute, and 600 MB.
+    """Unpack MySQL's server, unless that is done: a minute, and 600 MB."""
+    _unpack(ROOT, ["mysql-server-core"])
 
-    Needs debootstrap, which runs as root only.
+
+def python(version: str) -> Path:
+    """Return a Python, unpacked unless that is done: half a minute, and 370 MB.
+
+    It makes virtual environments, and compiles extensions with the machine's compiler.
+    """
+    name = f"python{version}"
+    root = CACHE / f"debian-unstable-{name}"
+
+    def adapt(unpacked: Path) -> None:
+        program = unpacked / "usr/bin" / name
+        program.rename(f"{program}-binary")
+        # Python finds its folder, or its virtual environment, by the name it is run as.
+        loader, *rest = command(f"usr/bin/{name}-binary", root=root)
+        program.write_text(
+            f'#!/bin/sh\nexec {loader} --argv0 "$0" {shlex.join(rest)} "$@"\n'
+        )
+        program.chmod(0o755)
+        # venv would install the machine's pip, which may be too old for this Python.
+        for names in (unpacked / "usr/lib" / name).glob("_sysconfigdata*.py"):
+            wheels = "/usr/share/python-wheels/'"
+            text = names.read_text().replace(f"'{wheels}", f"'{root}{wheels}")
+            names.write_text(text)
+        # Debian's own includes this one, by a path that only an installed one has.
+        headers = unpacked / "usr/include"
+        shutil.copy(headers / "x86_64-linux-gnu" / name / "pyconfig.h", headers / name)
+
+    _unpack(root, [name, f"{name}-venv", f"lib{name}-dev"], adapt)
+    return root / "usr/bin" / name
+
+
+def _unpack(
+    root: Path, packages: list[str], adapt: Callable[[Path], None] = lambda _: None
+) -> None:
+    """Unpack packages with all that they need, unless that is done.
+
+    `adapt` changes them in the folder that it is given, before that becomes `root`.
     """
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if ROOT.exists():
+        if root.exists():
             return
-        part = ROOT.with_suffix(".part")
+        part = root.with_name(f"{root.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         done = subprocess.run(
             [
                 *("debootstrap", "--variant=minbase"),
-                *(f"--include={','.join(_PACKAGES)}", "sid", str(part), *_mirror()),
+                *(f"--include={','.join(packages)}", "sid", str(part), *_mirror()),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
         assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-30:])
-        part.rename(ROOT)
+        adapt(part)
+        part.rename(root)
 
 
 def _mirror() -> list[str]:
@@ -47,9 +87,13 @@ def _mirror() -> list[str]:
     return found[:1]
 
 
-def command(program: str, *arguments: str) -> list[str]:
+def command(program: str, *arguments: str, root: Path = ROOT) -> list[str]:
     """Return what runs a program of the suite, by the libraries of the suite."""
-    libraries = ROOT / "usr/lib/x86_64-linux-gnu"
+    libraries = root / "usr/lib/x86_64-linux-gnu"
     loader = libraries / "ld-linux-x86-64.so.2"
-    path = ROOT / "usr/sbin" / program
+    path = root / program
     return [str(loader), "--library-path", str(libraries), str(path), *arguments]
+
+
+if __name__ == "__main__":
+    print(python(sys.argv[1]))

@@ -193,7 +193,7 @@ innodb_redo_log_capacity=32M
 
     def command(self) -> list[str]:
         return debian_unstable.command(
-            "mysqld", f"--defaults-file={self.folder}/my.cnf"
+            "usr/sbin/mysqld", f"--defaults-file={self.folder}/my.cnf"
         )
 
 
