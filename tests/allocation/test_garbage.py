@@ -1,6 +1,7 @@
 """Objects with ids leave the garbage collector no more to look at than others."""
 
 import gc
+import sys
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.apps.records.models import Order
 ROWS = 500
 # What is made once: plans of queries, ranges, blocks of ids.
 ONCE = 250
+# Python 3.14 tracks the dictionary of each `_state`, whatever it contains.
+STATES = ROWS if sys.version_info >= (3, 14) else 0
 
 
 @pytest.mark.django_db
@@ -22,4 +25,4 @@ def test_of_many_objects_with_ids(model):
     model.objects.assign_ids(objects)
     model.objects.bulk_create(objects)
     gc.collect()  # mysqlclient's cursor keeps the keys that were returned
-    assert len(gc.get_objects()) - before < ONCE
+    assert len(gc.get_objects()) - before < ONCE + STATES
