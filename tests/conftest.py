@@ -14,7 +14,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from django_hilo._allocation import pool
-from tests.support.commands import PROJECT, output_of  # noqa: F401 - for tests
+from tests.support.commands import output_of
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
 

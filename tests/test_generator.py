@@ -29,9 +29,9 @@ from django_hilo.generator import (
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
 from tests.apps.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
-from tests.database.test_transactions import in_threads
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
+from tests.support.threads import in_threads
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 

@@ -5,8 +5,6 @@ of a fork starts with an empty pool and new locks.
 """
 
 import os
-import sys
-from _thread import RLock
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -17,6 +15,7 @@ from django_hilo._allocation.block import Style, block_of, end_block
 from django_hilo._allocation.cache import CachedRange, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
+from django_hilo._lock import Lock
 from django_hilo.exceptions import NestedReservation
 from django_hilo.sources.base import Source
 
@@ -44,22 +43,6 @@ class _Block(NamedTuple):
     cached: CachedRange
 
 
-class _Lock(RLock):  # type: ignore[misc]  # final in typeshed only
-    """A re-entrant lock that an interrupt does not leave held."""
-
-    # Python 3.14 calls the handlers of signals between a lock's own __enter__ and the
-    # block (gh-148874), but not after one that is written in Python.
-    if sys.version_info[:2] == (3, 14):
-
-        def __enter__(self) -> bool:
-            try:
-                return self.acquire()
-            except BaseException:
-                if self._is_owned():
-                    self.release()
-                raise
-
-
 class Counter:
     """One counter as this process knows it."""
 
@@ -67,8 +50,7 @@ class Counter:
         self.key = key
         # Where its ranges came from; None: look at the rows before the next one.
         self.source: Source | None = None
-        # Re-entrant, because only such a lock knows the thread that holds it.
-        self._lock = _Lock()
+        self._lock = Lock()
         self._ranges: deque[CachedRange] = deque()  # in the order in which they came
         self._block: _Block | None = None
         self.refill: Refill | None = None
@@ -91,10 +73,9 @@ class Counter:
         # write per step, not per row.
         self.floor_step = AdaptiveCapacity()
 
-    def locked(self) -> RLock:
+    def locked(self) -> Lock:
         """Return the lock; raises `NestedReservation` in a thread that has it."""
-        # Not a flag of ours, which a signal handler could leave set.
-        if self._lock._is_owned():  # type: ignore[attr-defined]  # threading uses it, too
+        if self._lock.is_held_here():
             raise NestedReservation.amid(f"taking a number of {self.key.collection!r}")
         return self._lock
 

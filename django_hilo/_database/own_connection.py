@@ -16,6 +16,7 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._lock import Lock
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
@@ -33,14 +34,9 @@ class OwnConnection:
 
     def __init__(self, alias: str) -> None:
         self.alias, self._callers = f"{alias}:hilo", alias
-        # Re-entrant, because only such a lock knows the thread that holds it.
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: list[Any] = []
-
-    def is_used_here(self) -> bool:
-        """Whether this thread uses it now."""
-        return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def hold(self, act: Callable[[], Result], timeout: float) -> Result:
         """Call ``act`` while no other thread uses the connection; return its result.
@@ -49,7 +45,7 @@ class OwnConnection:
         thread that uses the connection already would wait for itself, and gets
         `NestedReservation` at once.
         """
-        if self.is_used_here():
+        if self.lock.is_held_here():
             raise NestedReservation.amid(f"changing a counter on {self._callers!r}")
         try:
             if not self.lock.acquire(timeout=timeout):
@@ -186,7 +182,7 @@ def close_obsolete(**kwargs: object) -> None:
 def before_fork() -> None:
     """Close and lock the own connections, so that no child inherits them."""
     for own in list(of_this_process().values()):
-        is_used_here = own.is_used_here()
+        is_used_here = own.lock.is_held_here()
         if own.lock.acquire(timeout=settings.LOCK_TIMEOUT) and not is_used_here:
             own.close()
 

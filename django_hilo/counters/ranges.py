@@ -1,7 +1,7 @@
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from django_hilo._lock import Lock
 from django_hilo.exceptions import NestedReservation
 
 
@@ -48,7 +48,7 @@ class HiLoKeyGenerator:
             raise ValueError(f"max_lo must be at least 1, not {max_lo!r}.")
         self._get_next_hi, self._max_lo = get_next_hi, max_lo
         self._hi, self._lo = 0, max_lo
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def generate_key(self) -> int:
         """Return the next key.
@@ -56,7 +56,7 @@ class HiLoKeyGenerator:
         Raises `NestedReservation` in a thread that is generating a key already, as in a
         finalizer or a signal handler.
         """
-        if self._lock._is_owned():  # type: ignore[attr-defined]  # as in pool.py
+        if self._lock.is_held_here():
             raise NestedReservation.amid("generating a key")
         with self._lock:
             if self._lo >= self._max_lo:

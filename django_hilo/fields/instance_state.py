@@ -29,16 +29,18 @@ class ReadsNotes:
     attname: str
     primary_key: Any
 
-    def value_of(self, instance: models.Model, unloaded: Any = None) -> Any:
-        """Return the value of an instance, or ``unloaded``."""
+    def value_of(self, instance: models.Model) -> Any:
+        """Return the value of an instance, or None if the value was not loaded."""
         if self.primary_key:
             # Never deferred, and Python makes a __dict__ when it is asked for one.
             return getattr(instance, self.attname)
-        return vars(instance).get(self.attname, unloaded)
+        return vars(instance).get(self.attname)
 
     def is_missing(self, instance: models.Model) -> bool:
         """Whether an instance has no id; an empty text is not an id."""
-        return self.value_of(instance, unloaded=self) in (None, "")
+        if self.primary_key:  # as in `value_of`
+            return getattr(instance, self.attname) in (None, "")
+        return vars(instance).get(self.attname, self) in (None, "")
 
     def assigned_for(self, instance: models.Model) -> str | None:
         """Return the alias that the id was assigned for, None if it is explicit."""

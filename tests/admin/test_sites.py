@@ -13,7 +13,8 @@ from django_hilo.admin import HiLoDocumentAdmin, ServerPrefixAdmin
 from django_hilo.counters import read_max, reserve
 from django_hilo.models import HiLoDocument, ServerPrefix
 from tests.admin.test_counters import confirmed, hidden_of, text_of
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import child_environment
+from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE
 
 office = admin.AdminSite(name="office")

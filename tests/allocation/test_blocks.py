@@ -31,7 +31,7 @@ from django_hilo.generator import (
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, DocumentId, parse
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
-from tests.database.test_transactions import in_threads
+from tests.support.threads import in_threads
 
 STYLE = TextStyle("orders", "/", True, 0)
 

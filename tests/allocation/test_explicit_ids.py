@@ -27,9 +27,9 @@ from django_hilo.generator import (
 )
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
-from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
+from tests.support.threads import in_thread
 
 transactional = pytest.mark.django_db(transaction=True)
 

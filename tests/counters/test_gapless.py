@@ -23,8 +23,8 @@ from django_hilo.exceptions import (
 )
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
-from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 

@@ -35,9 +35,9 @@ from django_hilo.exceptions import ConcurrencyError, RangeNotReturned
 from django_hilo.generator import next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
-from tests.conftest import PROJECT
 from tests.counters.test_reservation import deadlock
 from tests.long.protocol import twin
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(transaction=True)

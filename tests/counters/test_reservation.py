@@ -25,9 +25,9 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_returned
 from tests.apps.records.models import Order, User
-from tests.database.test_transactions import in_thread
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
+from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ import runpy
 import pytest
 
 from django_hilo.conf import KEYS, Settings
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 CHECKS = (PROJECT / "docs/reference/checks.md").read_text()
 SETTINGS = (PROJECT / "docs/reference/settings.md").read_text()

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.projects import Project, project_in
 from tests.support.tutorial import matches

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.pages import Follower, fences, page
 from tests.support.programs import require

@@ -30,7 +30,7 @@ from django_hilo.generator import next_id, next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved, range_returned
 from tests.apps.records.models import Order
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.pages import Follower
 from tests.support.programs import require

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.apps.records.models import Invoice, Order
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 TEXT = (PROJECT / "docs/how-to/sharding.md").read_text()
 

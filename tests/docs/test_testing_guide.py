@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.projects import Project, project_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

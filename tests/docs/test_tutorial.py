@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.tutorial import Reader, blocks_of
 

@@ -17,7 +17,8 @@ from django_hilo.models import HiLoDocument
 from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
-from tests.conftest import PREAMBLE, PROJECT, child_environment
+from tests.conftest import PREAMBLE, child_environment
+from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE
 from tests.support.sql import execute
 from tests.support.writers import writers

@@ -20,7 +20,7 @@ from django_hilo.sharding import bucket_of
 from django_hilo.sources import hibernate
 from tests.apps.buckets.models import Check, Deal, Part
 from tests.apps.records.models import Invoice, Order
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])

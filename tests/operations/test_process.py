@@ -11,7 +11,8 @@ from django_hilo.generator import next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
-from tests.conftest import PREAMBLE, PROJECT, child_environment
+from tests.conftest import PREAMBLE, child_environment
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.patience import LONGEST
 from tests.support.sql import execute

@@ -78,6 +78,34 @@ class TestEverything:
         assert min(numbers(after)) > max(numbers(lost))
         assert sorted(stored()) == sorted(before + after)
 
+    def test_rows_that_were_lost_give_their_ids_to_others(self, writer, backup):
+        """Nobody knows them any more: neither the tables nor the counters."""
+        running = writer()
+        before = running.save("Order", 5)
+        copy = backup(Order, *COUNTERS)
+        lost = running.save("Order", 100)
+        running.stop()
+        copy.restore()
+        assert "is 32, the highest id has 5" in raise_max("orders")
+        new = writer().save("Order", 50)
+        assert disjoint(before, new)
+        assert set(new) & set(lost)
+
+    def test_what_running_processes_hold_is_not_seen(self, writer, backup):
+        """So all are restarted, or the counters are loaded as they were."""
+        running = writer()
+        running.save("Order", 5)
+        copy = backup(Order, *COUNTERS)
+        lost = running.save("Order", 50)  # it holds numbers over these now
+        copy.restore()
+        raise_max()
+        new = writer().save("Order", 150)
+        told = running.try_to_save("Order", 40)
+        refused = [key for key, saved in told if not saved]
+        assert refused
+        assert set(refused) <= set(new), "and the key kept them apart"
+        assert min(numbers([key for key, _ in told])) == max(numbers(lost)) + 1
+
     def test_counters_that_were_saved_come_back_over_the_older(
         self, writer, backup, tmp_path
     ):
@@ -109,6 +137,18 @@ class TestEverything:
         running.stop()
         assert read_max("orders") > highest
         assert disjoint(ids, writer().save("Order", 1))
+
+
+class TestTablesOnly:
+    def test_nothing_is_to_be_mended(self, writer, backup):
+        running = writer()
+        before = running.save("Order", 5)
+        copy = backup(Order)
+        lost = running.save("Order", 50)
+        copy.restore()
+        assert "was raised" not in raise_max()
+        new = writer().save("Order", 50)
+        assert disjoint(before, lost, new, running.save("Order", 50))
 
 
 def truncate() -> None:
@@ -240,6 +280,15 @@ class TestFixtures:
         told = running.try_to_save("Order", 40)
         assert [key for key, saved in told if not saved] == ["orders/20-A"]
         assert disjoint(before, new, [key for key, _ in told])
+
+    def test_ids_by_sql(self, writer):
+        running = writer()
+        before = running.save("Order", 5)
+        execute("INSERT INTO records_order VALUES ('orders/500-A', '')")
+        assert "to 500." in raise_max()
+        new = writer().save("Order", 40)
+        assert min(numbers(new)) > 500
+        assert disjoint(before, new, running.save("Order", 100))
 
     def test_a_number_that_cannot_be_meant(self, tmp_path):
         with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):

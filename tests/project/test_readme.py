@@ -9,7 +9,7 @@ from hatchling.plugin.manager import PluginManager
 from readme_renderer.markdown import render
 
 from django_hilo import __version__
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 HOME = "https://forge.example/hilo"
 

@@ -9,8 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.conftest import PROJECT
-from tests.support.commands import run
+from tests.support.commands import PROJECT, run
 
 HOME = "https://forge.example/hilo"
 GIT = {
@@ -68,9 +67,8 @@ def test_a_release(clone):
     sums = (clone / "dist/SHA256SUMS").read_text().split()
     files = {name: (clone / "dist" / name) for name in sums[1::2]}
     assert sorted(file.suffix for file in files.values()) == [".gz", ".whl"]
-    assert [hashlib.sha256(f.read_bytes()).hexdigest() for f in files.values()] == sums[
-        ::2
-    ]
+    made = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files.values()]
+    assert made == sums[::2]
     metadata = ZipFile(clone / "dist/django_hilo-9.8.7-py3-none-any.whl").read(
         "django_hilo-9.8.7.dist-info/METADATA"
     )

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from django_hilo import sources
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 LOOK = """
 import importlib, pkgutil

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from django_hilo.ravendb import access, views
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 BUSY = "The database is busy or unavailable; try again."
 BROKEN = "The request failed; see the server's log for the reason."

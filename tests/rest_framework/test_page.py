@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 PAGE = (PROJECT / "docs/reference/rest.md").read_text()
 MESSAGES = re.findall(r"^```http\n(.+?)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.sharding import bucket_of
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 

@@ -24,7 +24,7 @@ from django_hilo.sources import (
     sqlalchemy_hilo,
 )
 from django_hilo.sources.rules import Rule
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.partners import FORMULAS
 
 SEGMENT: Any = {"table": "hibernate_sequences", "segment": "orders"}

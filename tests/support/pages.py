@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from tests.conftest import PROJECT
 from tests.settings import MIDDLEWARE, TEMPLATES
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.projects import CONTRIB, Project, code_of
 from tests.support.servers import runserver

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.patience import LONGEST, PATIENCE
 
 

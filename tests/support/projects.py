@@ -14,8 +14,7 @@ from typing import Any
 
 from django.db import connections
 
-from tests.conftest import PROJECT
-from tests.support.commands import run
+from tests.support.commands import PROJECT, run
 from tests.support.databases import CHOSEN
 
 CONTRIB = [

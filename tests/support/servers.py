@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.ports import free_port
 from tests.support.programs import require

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 from tests.support.patience import LONGEST, PATIENCE
 
 # Of load in each phase of a long run.

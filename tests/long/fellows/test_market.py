@@ -7,7 +7,7 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command
 
-from tests.conftest import PROJECT
+from tests.support.commands import PROJECT
 
 PAGE = (PROJECT / "docs/how-to/fellow-packages.md").read_text()
 PINS = "".join(

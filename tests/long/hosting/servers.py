@@ -13,8 +13,8 @@ from http.client import HTTPException
 from itertools import cycle, islice
 from pathlib import Path
 
-from tests.conftest import PROJECT
 from tests.long.hosting.journal import Answer, Journal
+from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.ports import free_port
 from tests.support.servers import PATIENT_GUNICORN, ending_with_us

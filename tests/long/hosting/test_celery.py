@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.hosting.conftest import need
 from tests.long.hosting.journal import Answer, Journal
 from tests.long.hosting.sessions import counting
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.patience import LONGEST, PATIENCE, wait_until
 from tests.support.servers import ending_with_us

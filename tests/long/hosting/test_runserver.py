@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.hosting.journal import UNDONE_WITH_THE_SAVE
 from tests.long.hosting.servers import CLIENTS
 from tests.long.hosting.sessions import counting
+from tests.support.commands import PROJECT
 from tests.support.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

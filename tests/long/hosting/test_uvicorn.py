@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.hosting.conftest import need
 from tests.long.hosting.journal import UNDONE_WITH_THE_SAVE
 from tests.long.hosting.servers import ASYNC, CLIENTS
 from tests.long.hosting.sessions import counting
+from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -23,7 +23,8 @@ import pytest
 from django.db import connection, transaction
 
 from django_hilo.generator import next_numbers
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import child_environment
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 from tests.support.programs import Program

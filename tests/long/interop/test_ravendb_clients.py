@@ -19,7 +19,8 @@ from django_hilo.generator import next_id, return_ranges
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
-from tests.conftest import PROJECT, child_environment
+from tests.conftest import child_environment
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 from tests.support.programs import Program, require

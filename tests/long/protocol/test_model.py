@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tests.conftest import PROJECT
 from tests.long.protocol.spin import require_spin, search, shortest_trace
+from tests.support.commands import PROJECT
 
 DOCS = (PROJECT / "docs/explanation/protocol.md").read_text()
 IS_FULL = os.environ.get("HILO_TEST_PROTOCOL") == "full"

@@ -1,0 +1,28 @@
+"""The lock of everything that a thread may come back to in the middle of a step."""
+
+import sys
+
+# The class: threading's name is that of a function, which cannot have subclasses.
+from _thread import RLock
+
+
+class Lock(RLock):  # type: ignore[misc]  # final in typeshed only
+    """A re-entrant lock that an interrupt does not leave held.
+
+    Re-entrant, because only such a lock knows the thread that holds it.
+    """
+
+    # Whether this thread holds it: not a flag, which a signal handler could leave set.
+    is_held_here = RLock._is_owned  # type: ignore[attr-defined]  # threading uses it, too
+
+    # Python 3.14 calls the handlers of signals between a lock's own __enter__ and the
+    # block (gh-148874), but not after one that is written in Python.
+    if sys.version_info[:2] == (3, 14):
+
+        def __enter__(self) -> bool:
+            try:
+                return self.acquire()
+            except BaseException:
+                if self.is_held_here():
+                    self.release()
+                raise
