@@ -144,6 +144,6 @@ class TestCommands:
         assert f"to {high}." in self.run("hilo_raise_max", "numbers_item")
         if CHOSEN != "postgres":
             assert read_max("numbers_item", node_tag="") == high
-        assert f"the highest id has {high}" in self.run("hilo_raise_max")
+        assert f"the highest number in use is {high}" in self.run("hilo_raise_max")
         # Also a process that goes on draws over it, range by range.
         assert max(next_number(Item) for _ in range(40)) > high

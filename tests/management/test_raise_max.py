@@ -57,7 +57,7 @@ def test_a_dry_run_changes_nothing():
 def test_it_never_lowers():
     reserve("orders", 100)
     insert_by_sql("orders/7-A")
-    assert "is 100, the highest id has 7" in run("ORDERS")
+    assert "is 100, the highest number in use is 7" in run("ORDERS")
     assert read_max("orders") == 100
 
 
@@ -139,7 +139,7 @@ def test_gapless_counters_too(transactional_db):
     assert "the last gapless number of 'claims' on 'default' was raised: 0 to 7" in out
     assert Letter.objects.create().pk == "letters/41"
     assert Claim.objects.create(id="claims|").pk == "claims/8"
-    assert "is 41, the highest id has 41" in run("letters")
+    assert "is 41, the highest number in use is 41" in run("letters")
 
 
 # The command as it is, held up between its look at rows and counter and its write.

@@ -86,7 +86,7 @@ class TestEverything:
         lost = running.save("Order", 100)
         running.stop()
         copy.restore()
-        assert "is 32, the highest id has 5" in raise_max("orders")
+        assert "is 32, the highest number in use is 5" in raise_max("orders")
         new = writer().save("Order", 50)
         assert disjoint(before, new)
         assert set(new) & set(lost)

@@ -121,7 +121,7 @@ class Command(BaseCommand):
         dry_run: bool,
     ) -> None:
         if highest <= current:
-            self.say(f"{name} is {current}, the highest id has {highest}.")
+            self.say(f"{name} is {current}, the highest number in use is {highest}.")
         elif dry_run:
             self.say(f"{name} would be raised from {current} to {highest}.")
         else:
