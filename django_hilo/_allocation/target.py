@@ -167,10 +167,8 @@ def given_source(field: CounterField) -> Source | None:
 def named_source(collection: str) -> Source | None:
     """Return the source of a collection in HILO["SOURCES"], in upper or lower case."""
     sources: dict[str, Source] = settings.SOURCES
-    for name, source in sources.items():
-        if name.lower() == collection.lower():
-            return source
-    return None
+    lower = collection.lower()
+    return next((sources[name] for name in sources if name.lower() == lower), None)
 
 
 def counter_fields() -> Iterator[Any]:
