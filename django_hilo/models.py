@@ -136,7 +136,7 @@ class ServerPrefix(models.Model):
         validators=[validate_server_prefix],
         help_text=_(
             "Empty, or a text that does not end in a digit: NorthServer/ makes ids "
-            "such as orders/NorthServer/1. Applies from the next range on."
+            "such as orders/NorthServer/1-A. Applies from the next range on."
         ),
     )
 

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="Empty, or a text that does not end in a digit: NorthServer/ makes ids such as orders/NorthServer/1. Applies from the next range on.",
+                        help_text="Empty, or a text that does not end in a digit: NorthServer/ makes ids such as orders/NorthServer/1-A. Applies from the next range on.",
                         max_length=32,
                         validators=[django_hilo.models.validate_server_prefix],
                         verbose_name="server prefix",

@@ -106,7 +106,7 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
     prefix = ServerPrefixField(
         help_text=_(
             "Empty, or a text that does not end in a digit: NorthServer/ makes ids "
-            "such as orders/NorthServer/1. Applies from each process's next range on."
+            "such as orders/NorthServer/1-A. Applies from each process's next range on."
         )
     )
 
