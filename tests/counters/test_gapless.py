@@ -16,6 +16,7 @@ from django_hilo.counters import (
     seed_gapless_number,
 )
 from django_hilo.exceptions import (
+    ConcurrencyError,
     CounterExhausted,
     HiLoError,
     InvalidDocumentId,
@@ -24,6 +25,7 @@ from django_hilo.exceptions import (
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.sql import execute
 from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -96,16 +98,42 @@ def test_it_waits_no_longer_than_the_lock_timeout(settings, write):
     assert next_gapless_number("letters") == 3
 
 
+# MariaDB's, which has it ON from 11.6.2 on: a change of a newer row is an error.
+SNAPSHOT = "innodb_snapshot_isolation"
+
+
 @contextmanager
-def old_snapshot(collection):
+def old_snapshot(collection, is_strict=False):
     """Read before another raises the counter to 1,000, and not see it after that."""
     seed_gapless_number(collection, 5)
-    with connection.cursor() as cursor, transaction.atomic():
+    with snapshots(is_strict), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         assert GaplessCounter.objects.get().last == 5
         in_thread(lambda: seed_gapless_number(collection, 1000))
         assert GaplessCounter.objects.get().last == 5
         yield
+
+
+@contextmanager
+def snapshots(is_strict):
+    if not execute(f"SHOW VARIABLES LIKE '{SNAPSHOT}'"):
+        yield
+        return
+    execute(f"SET {SNAPSHOT} = {is_strict}")
+    try:
+        yield
+    finally:
+        execute(f"SET {SNAPSHOT} = DEFAULT")
+
+
+@pytest.mark.skipif(CHOSEN != "mariadb", reason="of MariaDB")
+def test_a_server_that_refuses_newer_rows_says_so():
+    with (
+        pytest.raises(ConcurrencyError, match="Repeat the transaction"),
+        old_snapshot("mails", is_strict=True),
+    ):
+        next_gapless_number("mails")
+    assert next_gapless_number("mails") == 1001
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")

@@ -38,7 +38,7 @@ def row() -> HiLoDocument:
 
 
 def burst() -> int:
-    """Use numbers as fast as possible, until the last range is long; return the last."""
+    """Use numbers at full speed until the range is long; return the last."""
     number = 0
     while not HiLoDocument.objects.exists() or row().size < 100_000:
         number = next_numbers("orders", 1000)[-1]

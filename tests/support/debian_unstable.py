@@ -31,14 +31,7 @@ def python(version: str) -> Path:
     root = CACHE / f"debian-unstable-{name}"
 
     def adapt(unpacked: Path) -> None:
-        program = unpacked / "usr/bin" / name
-        program.rename(f"{program}-binary")
-        # Python finds its folder, or its virtual environment, by the name it is run as.
-        loader, *rest = command(f"usr/bin/{name}-binary", root=root)
-        program.write_text(
-            f'#!/bin/sh\nexec {loader} --argv0 "$0" {shlex.join(rest)} "$@"\n'
-        )
-        program.chmod(0o755)
+        _wrap(root, unpacked, f"usr/bin/{name}")
         # venv would install the machine's pip, which may be too old for this Python.
         for names in (unpacked / "usr/lib" / name).glob("_sysconfigdata*.py"):
             wheels = "/usr/share/python-wheels/'"
@@ -50,6 +43,30 @@ def python(version: str) -> Path:
 
     _unpack(root, [name, f"{name}-venv", f"lib{name}-dev"], adapt)
     return root / "usr/bin" / name
+
+
+def mariadb() -> Path:
+    """Return the root of MariaDB, unpacked unless that is done: 300 MB."""
+    root = CACHE / "debian-unstable-mariadb"
+
+    def adapt(unpacked: Path) -> None:
+        for program in ("sbin/mariadbd", "bin/my_print_defaults", "bin/resolveip"):
+            _wrap(root, unpacked, f"usr/{program}")
+
+    _unpack(root, ["mariadb-server-core", "mariadb-client-core"], adapt)
+    return root
+
+
+def _wrap(root: Path, unpacked: Path, name: str) -> None:
+    """Put a script in place of a program, for scripts that call it by its name."""
+    program = unpacked / name
+    program.rename(f"{program}-binary")
+    loader, *rest = command(f"{name}-binary", root=root)
+    # Python finds its folder, or its virtual environment, by the name it is run as.
+    program.write_text(
+        f'#!/bin/sh\nexec {loader} --argv0 "$0" {shlex.join(rest)} "$@"\n'
+    )
+    program.chmod(0o755)
 
 
 def _unpack(

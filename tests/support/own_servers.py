@@ -8,6 +8,7 @@ from typing import Any
 from tests.support import debian_unstable
 from tests.support.databases import use_pymysql_without_mysqlclient
 from tests.support.own_server import DEBIAN_POSTGRES, Server
+from tests.support.packaged_postgres import packaged_programs
 from tests.support.patience import PATIENCE
 
 use_pymysql_without_mysqlclient()
@@ -84,6 +85,18 @@ class PostgreSQL(Server):
     def end_session(self, session: int) -> None:
         """End a session, as an administrator would."""
         self.execute(f"SELECT pg_terminate_backend({session})")
+
+
+class PostgreSQL18(PostgreSQL):
+    """PostgreSQL 18, of a wheel."""
+
+    programs = ()
+
+    def install(self, **options: str) -> None:
+        bin = packaged_programs(self.folder)
+        assert bin is not None, "Install the dependency group 'cluster'."
+        self.bin = bin
+        super().install(**options)
 
 
 class MariaDB(Server):
@@ -168,6 +181,28 @@ performance_schema=OFF
             self.execute(f"KILL CONNECTION {session}")
 
 
+class NewestMariaDB(MariaDB):
+    """MariaDB of Debian's unstable suite."""
+
+    system_user = ""
+    programs = ("debootstrap",)
+    options = "skip-name-resolve\nuser=root\n"
+
+    def install(self) -> None:
+        self.configure()
+        root = debian_unstable.mariadb()
+        self.run(
+            *(root / "usr/bin/mariadb-install-db", "--no-defaults", "--skip-test-db"),
+            *(f"--basedir={root}/usr", f"--datadir={self.folder}/data"),
+            *("--auth-root-authentication-method=normal", "--user=root"),
+        )
+
+    def command(self) -> list[str]:
+        root = debian_unstable.mariadb()
+        options = (f"--defaults-file={self.folder}/my.cnf", f"--basedir={root}/usr")
+        return debian_unstable.command("usr/sbin/mariadbd-binary", *options, root=root)
+
+
 class MySQL(MariaDB):
     """MySQL, of Debian's unstable suite."""
 
@@ -202,4 +237,9 @@ KINDS: dict[str, type[OwnServer]] = {
     "postgres": PostgreSQL,
     "mariadb": MariaDB,
     "mysql": MySQL,
+}
+# Of versions that Debian's stable suite lacks.
+NEWEST: dict[str, type[OwnServer]] = {
+    "postgres": PostgreSQL18,
+    "mariadb": NewestMariaDB,
 }

@@ -7,10 +7,10 @@ import pytest
 from tests.long.cluster.load import Load, running
 from tests.long.cluster.postgres.pair import Pair
 from tests.long.cluster.postgres.process import Process
-from tests.long.cluster.postgres.programs import PACKAGE, packaged_programs
 from tests.long.cluster.postgres.replicated import Replicated, prepared_server
 from tests.long.cluster.postgres.server import PostgreSQL
 from tests.support.own_server import DEBIAN_POSTGRES, missing_programs
+from tests.support.packaged_postgres import PACKAGE, packaged_programs
 from tests.support.programs import programs, require
 
 
