@@ -91,8 +91,8 @@ def _lookups(alias: str, rows: int) -> Iterator[Finding]:
             start = "CONCAT('owners/', n, '-A')"
         _insert(connection, "large_owner (id)", start, rows)
         index = models.Index(F("id__number"), name="large_by_number")
-        state = _migrate(connection, state, migrations.AddIndex("Owner", index))
-        owner: Any = state.apps.get_model("large", "Owner")
+        made = _migrate(connection, state, migrations.AddIndex("Owner", index))
+        owner: Any = made.apps.get_model("large", "Owner")
         owners = owner.objects.using(alias)
         field = owner._meta.pk
         for key, look in (
