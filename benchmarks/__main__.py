@@ -33,6 +33,7 @@ MEASUREMENTS = (
     "memory",
     "far",
     "growth",
+    "large",
 )
 
 

@@ -179,5 +179,16 @@ QUESTIONS = (
         ),
         "indexes",
     ),
+    Question(
+        "What takes long in a large table?",
+        "`MoveToHiLo` beside `CREATE TABLE AS SELECT` of the moved tables, with the "
+        "same indexes: two tables, one refers to the other. Lookups by number use "
+        "the [index](../how-to/lookups.md#indexes) on `id__number`.",
+        (
+            _at_most("move", "`MoveToHiLo`", "copies of the tables", 3),
+            _at_most("highest", "`hilo_raise_max`, its query", "", 100, "ms"),
+            _at_most("first_by_number", '`order_by("id__number")[:50]`', "", 100, "ms"),
+        ),
+    ),
 )
 GOALS = {goal.key: goal for question in QUESTIONS for goal in question.goals}
