@@ -18,9 +18,8 @@ from django.db import Error
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.allocate import allocate, allocate_id, allocate_in_memory
-from django_hilo._allocation.cache import CachedRange, Slice
+from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.fast_path import known, learn, stream
-from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
@@ -139,27 +138,20 @@ def return_ranges(using: str | None = None) -> int:
         if counter.ahead is not None:
             # Otherwise the range on its way would be a gap.
             wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
-        ranges, alias = counter.drain(), counter.key.database.alias
+        cached, source, database = counter.drain(), counter.source, counter.key.database
+        alias = database.alias
+        is_away = alias in failed or not is_still_there(database)
+        if cached is None or source is None or is_away:
+            continue
         try:
-            if ranges and alias not in failed:
-                returned += give_back(counter, ranges[-1])
+            with in_schema(alias, database.schema):
+                if source.give_back(alias, cached.reservation, cached.next - 1):
+                    counter.returned(cached)
+                    returned += 1
         except (Error, HiLoError) as error:
             failed.add(alias)
             logger.warning("Unused numbers on %r become a gap: %s", alias, error)
     return returned
-
-
-def give_back(counter: Counter, cached: CachedRange) -> bool:
-    """Return what is left of a drained range; False if the counter refuses it."""
-    source, database = counter.source, counter.key.database
-    if source is None or not is_still_there(database):
-        return False
-    with in_schema(database.alias, database.schema):
-        last = cached.next - 1
-        is_returned = source.give_back(database.alias, cached.reservation, last)
-    if is_returned:
-        counter.returned(cached)
-    return is_returned
 
 
 async def areturn_ranges(using: str | None = None) -> int:

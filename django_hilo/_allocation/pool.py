@@ -190,17 +190,17 @@ class Counter:
         with self.locked():
             self.stored = max(self.stored, number)
 
-    def drain(self) -> list[CachedRange]:
-        """Give up all ranges; return them, last the one that can be returned."""
+    def drain(self) -> CachedRange | None:
+        """Give up all ranges; return the newest one, which alone can be returned."""
         with self.locked():
             self._recall()
-            ranges = sorted(self._ranges, key=lambda each: each.high)
-            self._ranges.clear()
-            if ranges:
+            ranges, self._ranges = self._ranges, deque()
+            newest = max(ranges, key=lambda each: each.high, default=None)
+            if newest is not None:
                 # Max may fall to it at any moment, so an explicit id above it that
                 # comes meanwhile needs a floor.
-                self.stored = min(self.stored, ranges[-1].next - 1)
-            return ranges
+                self.stored = min(self.stored, newest.next - 1)
+            return newest
 
     def returned(self, cached: CachedRange) -> None:
         """Note that what was left of a range was returned."""

@@ -167,8 +167,10 @@ def given_source(field: CounterField) -> Source | None:
 def named_source(collection: str) -> Source | None:
     """Return the source of a collection in HILO["SOURCES"], in upper or lower case."""
     sources: dict[str, Source] = settings.SOURCES
-    lower = collection.lower()
-    return next((sources[name] for name in sources if name.lower() == lower), None)
+    for name, source in sources.items():
+        if name.lower() == collection.lower():
+            return source
+    return None
 
 
 def counter_fields() -> Iterator[Any]:

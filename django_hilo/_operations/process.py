@@ -20,7 +20,6 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
-from django_hilo._operations.idle import return_idle
 from django_hilo.counters import gapless, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
@@ -53,7 +52,6 @@ def arm(sender: Any) -> None:
     post_migrate.connect(raise_defaults, sender, dispatch_uid=uid)
     for signal in request_started, request_finished:
         signal.connect(own_connection.close_obsolete, dispatch_uid="django_hilo")
-    request_started.connect(return_idle, dispatch_uid="django_hilo.return_idle")
     _join_worker_pools()
     if not _armed:
         _armed = True
@@ -162,9 +160,6 @@ def _join_worker_pools() -> None:
         _joined.append(celery_signals)
         celery_signals.worker_process_shutdown.connect(
             end_process, weak=False, dispatch_uid="django_hilo"
-        )
-        celery_signals.task_prerun.connect(
-            return_idle, weak=False, dispatch_uid="django_hilo"
         )
 
 

@@ -101,6 +101,12 @@ class AssignsIds(ReadsNotes, WritesOptions):
         """Return what follows the number in the id of an instance."""
         return ""
 
+    def missing(self, instances: Instances) -> list[models.Model]:
+        """Return the instances without an id, each of them once."""
+        # By identity: an instance without a key cannot be hashed.
+        found = {id(each): each for each in instances if self.is_missing(each)}
+        return list(found.values())
+
     def inserting(self, instances: Instances, using: str) -> Block:
         """Give ids, gapless ones in the returned block, to insert the instances in."""
         self.assign_missing(instances, using)

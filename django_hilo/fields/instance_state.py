@@ -42,10 +42,6 @@ class ReadsNotes:
             return getattr(instance, self.attname) in (None, "")
         return vars(instance).get(self.attname, self) in (None, "")
 
-    def missing(self, instances: Instances) -> list[models.Model]:
-        """Return the instances without an id, each of them once."""
-        return distinct(each for each in instances if self.is_missing(each))
-
     def assigned_for(self, instance: models.Model) -> str | None:
         """Return the alias that the id was assigned for, None if it is explicit."""
         assigned = getattr(instance._state, ASSIGNED + self.attname, None)
