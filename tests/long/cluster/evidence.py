@@ -99,7 +99,8 @@ class Evidence:
 
     def errors(self) -> Counter[str]:
         """Count the errors that workers got."""
-        return Counter(call.outcome for call in self.calls if call.outcome != "ok")
+        fine = {"ok", "undone"}
+        return Counter(each.outcome for each in self.calls if each.outcome not in fine)
 
     def longest(self, kind: str, seats: Iterable[int]) -> float:
         """Return the seconds of the longest call of some workers."""

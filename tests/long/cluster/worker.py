@@ -158,6 +158,7 @@ class Worker:
         try:
             yield
         except Undo:
+            outcome = "undone"
             raise
         except BaseException as error:
             outcome = f"{type(error).__name__}:{code_of(error)}"

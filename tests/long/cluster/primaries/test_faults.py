@@ -76,7 +76,10 @@ def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
 
 @contextmanager
 def no_progress(load: ClusterLoad, node: Primary) -> Iterator[None]:
-    """Neither ranges nor rows come from the workers of a node."""
+    """Neither ranges nor rows come from the workers of a node.
+
+    A transaction that its program rolls back needs no other member.
+    """
     began = time.monotonic_ns()
     yield
     evidence = collect(load.folder, began, time.monotonic_ns())
