@@ -101,7 +101,7 @@ build/mermaid.min.js:
 	mv $@.part $@
 
 .PHONY: interop
-interop: $(VENV)/interop tests/long/interop/node_modules ## Let RavenDB's clients, Hibernate, Doctrine and django-sequences draw ids beside Django; fuzz the REST API.
+interop: $(VENV)/interop tests/long/interop/node_modules ## Let RavenDB's clients, Hibernate, EclipseLink, Doctrine and django-sequences draw ids beside Django; fuzz the REST API.
 	tests/project/on_each_database.sh $(BIN)/python -m pytest -q tests/long/interop
 
 tests/long/interop/node_modules: tests/long/interop/package.json

@@ -1,4 +1,4 @@
-"""Counters of Doctrine, tested with ORM 2.14 and DBAL 3.6."""
+"""Counters of Doctrine, tested with ORM 2.14 and 3.7."""
 
 from typing import Any, NoReturn
 

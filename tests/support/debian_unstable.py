@@ -57,6 +57,32 @@ def mariadb() -> Path:
     return root
 
 
+def php(package: str) -> list[str]:
+    """Return what runs PHP with a package, unpacked unless that is done: 320 MB."""
+    root = CACHE / f"debian-unstable-{package}"
+
+    def adapt(unpacked: Path) -> None:
+        # Where Debian's autoloaders say where others are, they mean an installed one.
+        for file in (unpacked / "usr/share/php").rglob("autoload.php"):
+            text = file.read_text().replace("'/usr/share/", f"'{root}/usr/share/")
+            file.write_text(text)
+
+    _unpack(root, ["php-cli", "php-pgsql", package], adapt)
+    # Not "php", a link that leads to the machine's own.
+    [program] = (root / "usr/bin").glob("php*.*[0-9]")
+    [extensions] = (root / "usr/lib/php").glob("20*")
+    names = ("ctype", "mbstring", "pdo", "tokenizer", "pdo_pgsql")
+    settings = [
+        f"include_path={root / 'usr/share/php'}",
+        f"extension_dir={extensions}",
+        *(f"extension={name}" for name in names),
+        "display_errors=stderr",
+    ]
+    options = [f"-d{setting}" for setting in settings]
+    # -n: the machine's php.ini is for another PHP.
+    return command(str(program.relative_to(root)), "-n", *options, root=root)
+
+
 def _wrap(root: Path, unpacked: Path, name: str) -> None:
     """Put a script in place of a program, for scripts that call it by its name."""
     program = unpacked / name

@@ -1,10 +1,13 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from tests.long.interop.mixing import Mixed, Peer, django_peer, mix
+from tests.long.interop.jvm import Shared
+from tests.long.interop.mixing import Mixed, Peer, django_peer, mix, schema
+from tests.support.sql import execute
 
 # Of Django's processes: one block of 10 at a time, two, three; or ranges of just so
 # many numbers, where the rule leaves their size free.
@@ -24,7 +27,7 @@ def mixed(tmp_path) -> Iterator[Callable[..., Mixed]]:
     ) -> Mixed:
         ours.extend(django_peer(tmp_path, capacity) for capacity in CAPACITIES)
         for peer in ours:
-            peer.do("open", json.dumps(source.deconstruct()))
+            peer.do("open", json.dumps(source, default=lambda part: part.deconstruct()))
         return mix([*theirs, *ours], shown, **pace)
 
     yield run
@@ -42,3 +45,19 @@ def capacity(settings) -> Callable[[int], None]:
 
     set_(1)
     return set_
+
+
+@pytest.fixture
+def opened(peers, new_process, capacity) -> Iterator[Callable[..., list[Peer]]]:
+    """Make the counter of a generator, and open it in the test's JVMs."""
+    new_process()
+    with ExitStack() as stack:
+
+        def open_(case: Shared, first: int | None = None, count: int = 3) -> list[Peer]:
+            for peer in peers[:count]:
+                peer.do("open", case.generator)
+            stack.enter_context(schema(peers[0]))
+            execute(case.counter.store, case.first if first is None else first)
+            return peers[:count]
+
+        yield open_

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import django
 
@@ -21,6 +22,15 @@ from django.utils.module_loading import import_string  # noqa: E402
 
 from django_hilo.generator import next_number  # noqa: E402
 from tests.long.interop.pace import draw  # noqa: E402
+
+
+def made(value: Any) -> Any:
+    """Make what was deconstructed; a list is a path, arguments and keywords."""
+    if not isinstance(value, list):
+        return value
+    path, arguments, keywords = value
+    named = {name: made(part) for name, part in keywords.items()}
+    return import_string(path)(*map(made, arguments), **named)
 
 
 def number(i: int) -> int:
@@ -40,8 +50,7 @@ for line in sys.stdin:
     task, _, words = line.partition(" ")
     try:
         if task == "open":
-            path, arguments, keywords = json.loads(words)
-            source = import_string(path)(*arguments, **keywords)
+            source = made(json.loads(words))
         elif task == "migrate":
             call_command(task, *words.split(), verbosity=0)
         else:

@@ -1,33 +1,9 @@
 """Generators of Hibernate's, and the sources that follow their rules; blocks of 10."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django_hilo.sources import hibernate
-
-
-class Counter(NamedTuple):
-    """SQL that stores a number in a counter as Hibernate made it, and that reads it."""
-
-    store: str
-    stored: str
-
-
-class Shared(NamedTuple):
-    generator: str
-    source: Any
-    counter: Counter
-    # Hibernate reads a pooled counter twice where it is at its start: begin after it.
-    first: int
-
-
-def sequence(name: str) -> Counter:
-    return Counter(
-        f"SELECT setval('{name}', %s, false)", f"SELECT last_value FROM {name}"
-    )
-
-
-def row(table: str, column: str) -> Counter:
-    return Counter(f"UPDATE {table} SET {column} = %s", f"SELECT {column} FROM {table}")
+from tests.long.interop.jvm import Counter, Shared, row, sequence
 
 
 def segment(column: str, name: str) -> Counter:

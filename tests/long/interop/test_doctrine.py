@@ -1,4 +1,4 @@
-"""Doctrine ORM 2.14 of Debian 12 in PHP, and Django, on one sequence of Doctrine's."""
+"""Doctrine ORM 2.14 of Debian 12 or 3.7 of unstable, and Django, on one sequence."""
 
 import shutil
 import subprocess
@@ -16,6 +16,7 @@ from tests.long.interop.mixing import (
     only_on_postgres,
     schema,
 )
+from tests.support import debian_unstable
 from tests.support.programs import require
 from tests.support.sql import execute
 
@@ -30,25 +31,36 @@ IS_INSTALLED = (
 SOURCE = doctrine.Sequence("peer_sequence", allocation_size=10)
 
 
-def require_doctrine() -> None:
+def doctrine_2() -> list[str]:
     php = shutil.which("php")
     if not php or subprocess.run([php, "-r", IS_INSTALLED]).returncode:
         require(f"Doctrine is missing. Debian 12: apt install {PACKAGES}")
+    return ["php"]
 
 
-@pytest.fixture
-def peers(new_process, capacity, tmp_path: Path) -> Iterator[list[Peer]]:
+def doctrine_3() -> list[str]:
+    if not shutil.which("debootstrap"):
+        require("Doctrine 3 is missing. Debian 12: apt install debootstrap")
+    return debian_unstable.php("php-doctrine-orm")
+
+
+PHP = {"ORM 2": doctrine_2, "ORM 3": doctrine_3}
+
+
+@pytest.fixture(params=PHP)
+def peers(request, new_process, capacity, tmp_path: Path) -> Iterator[list[Peer]]:
     """Three, with the sequence as Doctrine's SchemaTool makes it."""
-    require_doctrine()
+    command = [*PHP[request.param](), str(HERE / "doctrine" / "draw.php")]
     new_process()
-    command = ["php", str(HERE / "doctrine" / "draw.php")]
     peers = [Peer("doctrine", command, tmp_path) for _ in range(3)]
-    for peer in peers:
-        peer.do("open")
-    with schema(peers[0]):
-        yield peers
-    for peer in peers:
-        peer.end()
+    try:
+        for peer in peers:
+            assert peer.do("open") == request.param
+        with schema(peers[0]):
+            yield peers
+    finally:
+        for peer in peers:
+            peer.end()
 
 
 def test_no_number_twice(peers, mixed):

@@ -1,21 +1,19 @@
 """Hibernate 3.6.10 of Debian 12 in JVMs, and Django, on one counter of Hibernate's."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 
 import pytest
 
 from django_hilo.generator import next_number
 from django_hilo.sources import hibernate
-from tests.long.interop.hibernate_counters import OLD, SEQUENCE, SHARED, Shared
-from tests.long.interop.jvm import compile_draw, jvm, require_hibernate
+from tests.long.interop.hibernate_counters import OLD, SEQUENCE, SHARED
+from tests.long.interop.jvm import HIBERNATE, jvms
 from tests.long.interop.mixing import (
     Peer,
     has_duplicates,
     mix,
     numbers_around_a_rollback,
     only_on_postgres,
-    schema,
 )
 from tests.support.sql import execute
 
@@ -23,31 +21,10 @@ pytestmark = [only_on_postgres, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(scope="module")
-def jvms(django_db_setup, tmp_path_factory) -> Iterator[list[Peer]]:
+def peers(django_db_setup, tmp_path_factory) -> Iterator[list[Peer]]:
     """Three, for all tests: each opens a new session factory when it is asked to."""
-    require_hibernate()
-    folder = tmp_path_factory.mktemp("hibernate")
-    compile_draw(folder)
-    peers = [jvm(folder) for _ in range(3)]
-    yield peers
-    for peer in peers:
-        peer.end()
-
-
-@pytest.fixture
-def opened(jvms, new_process, capacity) -> Iterator[Callable[..., list[Peer]]]:
-    """Make the counter of a generator, and open it in the JVMs."""
-    new_process()
-    with ExitStack() as stack:
-
-        def open_(case: Shared, first: int | None = None, count: int = 3) -> list[Peer]:
-            for peer in jvms[:count]:
-                peer.do("open", case.generator)
-            stack.enter_context(schema(jvms[0]))
-            execute(case.counter.store, case.first if first is None else first)
-            return jvms[:count]
-
-        yield open_
+    with jvms(HIBERNATE, tmp_path_factory.mktemp("hibernate"), 3) as peers:
+        yield peers
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -76,9 +53,9 @@ WRONG = {
 def test_a_wrong_rule_gives_numbers_twice(mistake, opened, mixed):
     """So the test above can fail."""
     name, source = WRONG[mistake]
-    jvms = opened(SHARED[name])
+    peers = opened(SHARED[name])
 
-    both = mixed(jvms, source, has_duplicates, each=300, seconds=0.5)
+    both = mixed(peers, source, has_duplicates, each=300, seconds=0.5)
 
     assert both.duplicates > 0
 

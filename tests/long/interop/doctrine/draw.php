@@ -3,6 +3,7 @@
 
 require 'Doctrine/ORM/autoload.php';
 
+use Doctrine\DBAL\DriverManager;
 use Doctrine\ORM\Configuration;
 use Doctrine\ORM\EntityManager;
 use Doctrine\ORM\Mapping as ORM;
@@ -23,17 +24,18 @@ function manager(): EntityManager
     $configuration->setMetadataDriverImpl(new AttributeDriver([__DIR__]));
     $configuration->setProxyDir(sys_get_temp_dir()); // none is written: no relations
     $configuration->setProxyNamespace('Proxies');
-    return EntityManager::create(
-        [
-            'driver' => 'pdo_pgsql',
-            'host' => getenv('PGHOST'),
-            'port' => getenv('PGPORT'),
-            'user' => getenv('PGUSER'),
-            'password' => getenv('PGPASSWORD'),
-            'dbname' => getenv('PGDATABASE'),
-        ],
-        $configuration,
-    );
+    if (method_exists($configuration, 'enableNativeLazyObjects')) { // ORM 3
+        $configuration->enableNativeLazyObjects(true);
+    }
+    $connection = DriverManager::getConnection([
+        'driver' => 'pdo_pgsql',
+        'host' => getenv('PGHOST'),
+        'port' => getenv('PGPORT'),
+        'user' => getenv('PGUSER'),
+        'password' => getenv('PGPASSWORD'),
+        'dbname' => getenv('PGDATABASE'),
+    ]);
+    return new EntityManager($connection, $configuration);
 }
 
 function draw(EntityManager $orders, int $count, string $file, float $start, float $seconds): string
@@ -62,7 +64,8 @@ while (($line = fgets(STDIN)) !== false) {
     $words = explode(' ', trim($line));
     try {
         $answer = match ($words[0]) {
-            'open' => 'opened',
+            // ORM 3 removed it.
+            'open' => method_exists(EntityManager::class, 'create') ? 'ORM 2' : 'ORM 3',
             'create' => implode(';', $schema->getCreateSchemaSql($classes)),
             'drop' => implode(';', $schema->getDropSchemaSQL($classes)),
             'draw' => draw($orders, (int) $words[1], $words[2], (float) $words[3], (float) $words[4]),
