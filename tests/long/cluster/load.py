@@ -92,7 +92,7 @@ class Load:
         print("Seed of the workers:", self.seed)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._tails: list[Tail] = []
-        self._killed: set[int] = set()
+        self._gone: set[int] = set()
 
     def start(self, count: int, environment: dict[str, str], *labels: str) -> list[int]:
         """Start processes that save objects, orders unless told otherwise."""
@@ -112,8 +112,8 @@ class Load:
         return list(seats)
 
     def seats(self) -> list[int]:
-        """Return the workers that nobody killed."""
-        return [n for n in range(len(self._processes)) if n not in self._killed]
+        """Return the workers that were neither killed nor ended."""
+        return [n for n in range(len(self._processes)) if n not in self._gone]
 
     def wait_for(
         self, word: str, seats: Iterable[int] | None = None, count: int = 1
@@ -174,7 +174,7 @@ class Load:
 
     def kill(self) -> None:
         """Kill all workers that run."""
-        self._killed.update(self.seats())
+        self._gone.update(self.seats())
         self.end_by_force()
 
     def end(self) -> None:
@@ -182,6 +182,8 @@ class Load:
         (self.folder / "end").touch()
         for seat in self.seats():
             assert self._processes[seat].wait(PATIENCE) == 0, self._said(seat)
+        self._gone.update(self.seats())
+        (self.folder / "end").unlink()
 
     def end_by_force(self) -> None:
         """Leave none behind."""

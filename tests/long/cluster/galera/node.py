@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tests.long.cluster.primaries.cluster import Primary
+from tests.long.cluster.primaries.cluster import LOST, Primary
 from tests.support.own_servers import MariaDB
 
 LIBRARIES = (
@@ -53,9 +53,9 @@ class Node(Primary, MariaDB):
     sync = "SET SESSION wsrep_sync_wait = 1"
     conflicts = {"1213"}
     unready = "1047"
-    # Deadlocks, also those with other nodes; locks; a node that is not ready or loses
-    # its quorum; a connection that is lost or not to be had.
-    known = {"1213", "1205", "1047", "1180", "2002", "2003", "2006", "2013"}
+    # Deadlocks, also those with other nodes; locks; a node that shuts down, is not
+    # ready, or loses its quorum; a lost connection.
+    known = {"1213", "1205", "1053", "1047", "1180"} | LOST
 
     def prepare(self, library: str, peers: Sequence[Node], *, first: bool) -> None:
         """Make the folder; only the first node's has tables, others copy them."""
@@ -82,7 +82,14 @@ class Node(Primary, MariaDB):
             self.install()
         else:
             self.configure()
-            self.run("mkdir", self.folder / "data")
+            self._make_data_folder()
+
+    def _make_data_folder(self) -> None:
+        self.run("mkdir", self.folder / "data")
+
+    def copy_data(self) -> None:
+        self._make_data_folder()
+        self.launch()
 
     def my_cnf(self) -> str:
         return super().my_cnf() + self._galera

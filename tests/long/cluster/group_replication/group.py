@@ -8,9 +8,10 @@ from typing import Any
 
 from MySQLdb import Error, OperationalError
 
-from tests.long.cluster.primaries.cluster import DATABASE, Cluster, Primary
+from tests.long.cluster.primaries.cluster import DATABASE, LOST, Cluster, Primary
 from tests.support.own_servers import MySQL
 from tests.support.pages import blocks, page
+from tests.support.patience import PATIENCE
 
 PAGE = page("how-to/group-replication.md")
 # Otherwise it looks for a group for a minute, though there is none.
@@ -23,9 +24,10 @@ class Member(Primary, MySQL):
     sync = "SET SESSION group_replication_consistency = 'BEFORE'"
     conflicts = {"3101", "1180", "1213"}
     unready = "1290"
-    # Locks; a member that takes no writes, is expelled, or leaves at COMMIT; a lost
-    # connection.
-    known = conflicts | {"1205", "1290", "3032", "3100", "2002", "2003", "2006", "2013"}
+    empty = {"1049"}
+    # Locks; a member that shuts down, takes no writes, is expelled, or leaves at
+    # COMMIT; a lost connection.
+    known = conflicts | {"1205", "1053", "1290", "3032", "3100"} | LOST
 
     def prepare(self, addresses: dict[str, str]) -> None:
         """Make the folder; the page's addresses stand for those of this machine."""
@@ -59,10 +61,9 @@ class Member(Primary, MySQL):
 
     def members(self) -> list[str]:
         """Return the states of the group's members, as this one sees them."""
-        members = "performance_schema.replication_group_members"
-        query = f"SELECT member_state FROM {members} ORDER BY 1"
         try:
-            return [state for (state,) in self.execute(query)]
+            rows = self.follow("Run-book: a rolling restart", 1)
+            return sorted(state for _, state in rows)
         except Error:  # it does not answer
             return []
 
@@ -97,6 +98,22 @@ class Member(Primary, MySQL):
         with suppress(OperationalError):  # it took too long, but may be done
             self.follow("Run-book: no majority")
         return self.size == 1
+
+    def shut_down(self) -> None:
+        self.follow("Run-book: a rolling restart")
+
+    def copy_data(self) -> None:
+        self.install()
+        self.launch(ALONE)
+        self.wait_for(self.answers, "started")
+        self.follow("Create the group")
+        self.follow("Run-book: a member without data")
+        assert self.process is not None
+        self.process.wait(PATIENCE)  # nothing starts it again, as systemd would
+        self.launch()
+        self.wait_for(self.answers, "started")
+        [status] = self.follow("Run-book: a member without data", 1)
+        assert status[0] == "Completed", status
 
     def evict(self, *, late: bool) -> None:
         seconds = 3600 if late else 5

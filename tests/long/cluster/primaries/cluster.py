@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from tests.support.ports import free_ports
 
 NODES = 3
 DATABASE = "hilo"
+# Codes of a connection that is lost, or not to be had.
+LOST = {"2002", "2003", "2006", "2013"}
 
 
 class Primary(Server):
@@ -26,9 +29,10 @@ class Primary(Server):
     # How a session waits for what the other nodes have committed.
     sync: str
     # Codes of a transaction that another node's undid, of a node that takes no writes,
-    # and of all that clients meet.
+    # of one that has no tables yet, and of all others that clients meet.
     conflicts: set[str]
     unready: str
+    empty: set[str] = set()
     known: set[str]
 
     def __init__(self, number: int, folder: Path, ports: Sequence[int]) -> None:
@@ -49,6 +53,18 @@ class Primary(Server):
     def thaw(self) -> None:
         """Let the process go on."""
         self.send(signal.SIGCONT)
+
+    def shut_down(self) -> None:
+        """Ask the server to end."""
+        self.send(signal.SIGTERM)
+
+    def lose_data(self) -> None:
+        """Delete the data of the node, which does not run."""
+        shutil.rmtree(self.folder / "data")
+
+    def copy_data(self) -> None:
+        """Start the node, which has no data, so that it copies another's."""
+        raise NotImplementedError
 
     def wait_for_view_of(self, nodes: int) -> None:
         """Wait until the node takes part in a cluster of so many."""

@@ -109,22 +109,28 @@ def rounds(load, turns, capsys) -> Callable[..., Iterator[Any]]:
     Another, and another, while this test's share of ``HILO_CLUSTER_SECONDS`` lasts.
     """
 
-    def rounds(title: str, faulty: list[Primary] | None = None) -> Iterator[Primary]:
+    def rounds(
+        title: str,
+        faulty: list[Primary] | None = None,
+        least: int = 1,
+        counter: str = SHARED,
+    ) -> Iterator[Primary]:
         end = time.monotonic() + SECONDS / TESTS_WITH_ROUNDS
-        for node in turns:
+        for number, node in enumerate(turns, 1):
             since = time.monotonic_ns()
             load.wait_for_progress()
             yield node
             load.wait_for_progress()
             give_up_at = time.monotonic() + PATIENCE
             # A busy machine lets each go on for long before another's turn comes.
-            while not judged(title, [node] if faulty is None else faulty, since):
+            broken = [node] if faulty is None else faulty
+            while not judged(title, broken, since, counter):
                 assert time.monotonic() < give_up_at, "They do not draw by turns."
                 load.wait_for_progress()
-            if time.monotonic() > end:
+            if number >= least and time.monotonic() > end:
                 break
 
-    def judged(title: str, faulty: list[Primary], since: int) -> bool:
+    def judged(title: str, faulty: list[Primary], since: int, counter: str) -> bool:
         with load.at_rest():
             all_of_it, of_this = collect(load.folder), collect(load.folder, since)
             with capsys.disabled():
@@ -133,9 +139,9 @@ def rounds(load, turns, capsys) -> Callable[..., Iterator[Any]]:
             load.assert_known_errors(of_this)
             load.assert_no_hang(of_this, faulty)
             load.assert_nodes_agree(all_of_it)
-            return of_this.drew_by_turns(SHARED, load.seats_of(load.cluster.nodes))
+            return of_this.drew_by_turns(counter, load.seats_of(load.cluster.nodes))
 
     return rounds
 
 
-TESTS_WITH_ROUNDS = 6
+TESTS_WITH_ROUNDS = 9

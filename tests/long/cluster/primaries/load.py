@@ -35,16 +35,16 @@ class ClusterLoad(Load):
         super().__init__(folder)
         self.cluster = cluster
 
-    def start_all(self) -> None:
+    def start_all(self, tag: str = "") -> None:
         """Start all, and wait until each has written rows."""
         for node in self.cluster.nodes:
-            self.start(WORKERS_PER_NODE, environment_on(node), *LABELS)
+            self.start(WORKERS_PER_NODE, environment_on(node, tag=tag), *LABELS)
         self.wait_for_progress()
 
     def seats_of(self, nodes: Sequence[Primary]) -> list[int]:
         """Return the workers of some nodes."""
-        node_of = self.cluster.nodes
-        return [s for s in self.seats() if node_of[s // WORKERS_PER_NODE] in nodes]
+        seats = [n for n in self.cluster.nodes for _ in range(WORKERS_PER_NODE)]
+        return [s for s in self.seats() if seats[s % len(seats)] in nodes]
 
     def wait_for_progress(
         self, nodes: Sequence[Primary] | None = None, rows: int = 30
@@ -96,16 +96,19 @@ class ClusterLoad(Load):
         codes = {outcome.rpartition(":")[2] for outcome in evidence.errors()}
         tried_again = {code for code, _ in evidence.retries}
         codes |= tried_again | {code for code, _ in evidence.warnings}
-        unknown = codes - (known := self.cluster.kind.known)
+        known, empty = self.cluster.kind.known, self.cluster.kind.empty
+        unknown = codes - known - empty
         assert not unknown, f"{unknown} among {evidence}, {evidence.warnings}"
-        # A lock timeout is not tried again; a call for an id alone gets our errors.
-        assert "1205" not in tried_again
+        # Neither a lock timeout nor a missing database is tried again; but for that,
+        # a call for an id alone gets our errors.
+        assert not tried_again & {"1205", *empty}
         assert tried_again or not any(
             "Concurrency" in said for said in evidence.errors()
         )
         asked = {call.outcome for call in evidence.calls if call.kind == "ids"} - {"ok"}
         concurrency = {f"ConcurrencyError:{code}" for code in known - {"1205"}}
-        assert asked <= {"ReservationTimeout:1205"} | concurrency, asked
+        missing = {f"OperationalError:{code}" for code in empty}
+        assert asked <= {"ReservationTimeout:1205"} | concurrency | missing, asked
 
 
 def contents(node: Primary) -> tuple[set[str], dict[str, int]]:
@@ -117,8 +120,8 @@ def contents(node: Primary) -> tuple[set[str], dict[str, int]]:
     return rows, dict(counters)
 
 
-def environment_on(node: Primary, patience: int = 0) -> dict[str, str]:
-    """Return the environment of a Django process on a node.
+def environment_on(node: Primary, patience: int = 0, tag: str = "") -> dict[str, str]:
+    """Return the environment of a Django process on a node, of its tag or another.
 
     ``patience``: seconds for whatever it waits for.
     """
@@ -137,7 +140,7 @@ def environment_on(node: Primary, patience: int = 0) -> dict[str, str]:
                 "write_timeout": patience or READ_TIMEOUT,
             },
         },
-        NODE_TAG=node.tag,
+        NODE_TAG=tag or node.tag,
         LOCK_TIMEOUT=patience or LOCK_TIMEOUT,
         RETRY_FOR=patience or RETRY_FOR,
     )

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.long.cluster.evidence import collect
-from tests.long.cluster.primaries.cluster import Primary
+from tests.long.cluster.primaries.cluster import NODES, Primary
 from tests.long.cluster.primaries.load import ClusterLoad
+from tests.support.patience import PATIENCE
 
 
 def test_healthy_nodes_share_one_counter_of_integer_keys(load, rounds):
@@ -20,6 +21,27 @@ def test_a_killed_node_is_left_out_and_comes_back(cluster, load, rounds):
         load.wait_for_refusals([node])
         load.wait_for_progress(cluster.others(node))
         node.launch()
+        cluster.wait_until_whole()
+
+
+def test_nodes_restart_in_turn(cluster, load, rounds):
+    for node in rounds("rolling restart", least=NODES):
+        node.shut_down()
+        assert node.process.wait(PATIENCE) == 0, node.last_lines()
+        load.wait_for_progress(cluster.others(node))
+        node.launch()
+        cluster.wait_until_whole()
+
+
+def test_a_node_that_lost_its_data_copies_them_from_another(cluster, load, rounds):
+    for node in rounds("data lost"):
+        node.kill()
+        node.lose_data()
+        for other in cluster.others(node):
+            other.wait_for_view_of(2)
+        load.wait_for_refusals([node])
+        node.copy_data()
+        load.wait_for_progress(cluster.others(node))
         cluster.wait_until_whole()
 
 
@@ -72,6 +94,13 @@ def test_a_cluster_that_lost_all_its_nodes_at_once_goes_on_where_it_was(
         load.wait_for_refusals(cluster.nodes)
         cluster.restart()
         cluster.wait_until_whole()
+
+
+def test_nodes_may_share_a_node_tag(load, rounds):
+    load.end()
+    load.start_all("A")
+    for _ in rounds("one node tag", [], counter="orders/A"):
+        load.wait_for_progress(rows=300)
 
 
 @contextmanager
