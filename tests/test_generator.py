@@ -31,7 +31,7 @@ from django_hilo.signals import range_reserved
 from tests.apps.records.models import Bistro, Invoice, Numbered, Order, OrderLine, User
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
-from tests.support.threads import in_threads
+from tests.support.threads import begin, in_threads
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -167,14 +167,9 @@ class TestIds:
             iter_ids("no.Model")
 
     def test_an_iterator_shared_by_threads(self):
-        ids, found = iter_ids(Order), []
-
-        def take(_):
-            found.extend(next(ids) for _ in range(500))
-            connections.close_all()
-
-        in_threads(8, take)
-        assert len(set(found)) == 4000
+        ids = iter_ids(Order)
+        found = in_threads(8, lambda _: [next(ids) for _ in range(500)])
+        assert len(set().union(*found)) == 4000
 
 
 class TestAsync:
@@ -225,17 +220,15 @@ class TestAsync:
 
 class TestRefills:
     def test_threads_wait_for_one_reservation(self, heard):
-        seen, found = heard(range_reserved), []
+        seen = heard(range_reserved)
         barrier = threading.Barrier(16)
 
         def take(_):
             barrier.wait()
-            found.append(next_number(Order))
-            connections.close_all()
+            return next_number(Order)
 
-        in_threads(16, take)
+        assert sorted(in_threads(16, take)) == list(range(1, 17))
         assert len(seen) == 1
-        assert sorted(found) == list(range(1, 17))
 
     def test_an_error_of_one_thread_stops_no_other(self, monkeypatch):
         reserve = reservation.reserve_range
@@ -249,25 +242,13 @@ class TestRefills:
             return reserve(*args, **kwargs)
 
         monkeypatch.setattr(reservation, "reserve_range", fail_once)
-        outcomes = []
-
-        def take():
-            try:
-                outcomes.append(next_number(Order))
-            except BaseException as error:
-                outcomes.append(type(error))
-            finally:
-                connections.close_all()
-
-        first = threading.Thread(target=take)
-        first.start()
+        first = begin(lambda: next_number(Order))
         inside.wait(PATIENCE)
-        second = threading.Thread(target=take)
-        second.start()
+        second = begin(lambda: next_number(Order))
         go_on.set()
-        first.join()
-        second.join()
-        assert sorted(outcomes, key=str) == [1, KeyboardInterrupt]
+        with pytest.raises(KeyboardInterrupt):
+            first()
+        assert second() == 1
 
     def test_waiting_has_an_end(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.1, "RETRY_FOR": 0.1}
@@ -279,19 +260,14 @@ class TestRefills:
             go_on.wait(PATIENCE)
             return reserve(*args, **kwargs)
 
-        def take():
-            next_number(Order)
-            connections.close_all()
-
         monkeypatch.setattr(reservation, "reserve_range", hang)
-        thread = threading.Thread(target=take)
-        thread.start()
+        first = begin(lambda: next_number(Order))
         inside.wait(PATIENCE)
         with pytest.raises(HiLoError, match="Another thread has been reserving"):
             next_number(Order)
         settings.HILO = {}
         go_on.set()
-        thread.join()
+        first()
 
     def test_a_receiver_may_take_ids_itself(self):
         found = []

@@ -5,7 +5,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from unittest import SkipTest, skip
 from unittest import TestCase as PlainTestCase
 from unittest import TestResult as Result
@@ -39,6 +38,7 @@ from tests.conftest import child_environment
 from tests.support.commands import output_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
+from tests.support.threads import in_threads
 
 pytestmark = pytest.mark.servers
 
@@ -293,14 +293,7 @@ class TestTheFixture:
         assert Item.objects.create().pk == 1
 
     def test_threads(self, transactional_db, hilo_ids, time):
-        def take(_: int) -> str:
-            try:
-                return next_id(Order)
-            finally:
-                connections.close_all()
-
-        with ThreadPoolExecutor(4) as threads:
-            taken = list(threads.map(take, range(20)))
+        taken = in_threads(20, lambda _: next_id(Order))
         assert sorted(taken) == sorted(f"orders/{n}-A" for n in range(1, 21))
 
 

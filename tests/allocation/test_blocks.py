@@ -10,7 +10,6 @@ from collections import deque
 from threading import get_ident
 
 import pytest
-from django.db import connections
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -308,9 +307,9 @@ class TestForks:
 def test_what_threads_leave_goes_back_without_a_gap(settings):
     """All ways to ask, by threads that compete: each number is given, or goes back."""
     settings.HILO = {**settings.HILO, "CAPACITY": 200, "MAX_CAPACITY": 3000}
-    ids, given = iter_ids(Order), []
+    ids = iter_ids(Order)
 
-    def take(seed: int) -> None:
+    def take(seed: int) -> list[str]:
         dice, mine = random.Random(seed), []
         for _ in range(400):
             mine += dice.choice(
@@ -323,10 +322,9 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
                     lambda: [f"orders/{next_number(Order)}-A"],
                 ]
             )()
-        given.append(mine)
-        connections.close_all()
+        return mine
 
-    in_threads(8, take)
+    given = [*in_threads(8, take)]
     given.append([next_id(Order)])  # they may have ended with the last of a range
     counter = pool.current().counter(resolve(Order).key)
     numbers = sorted(parse(id).number for mine in given for id in mine)

@@ -1,7 +1,5 @@
 """The shortest way to an id goes wrong nowhere: what ids depend on is looked at."""
 
-import threading
-
 import pytest
 from django.db import connection, connections, models, transaction
 from django.test import override_settings
@@ -15,6 +13,7 @@ from django_hilo.managers import HiLoManager, HiLoQuerySet
 from django_hilo.models import HiLoDocument, ServerPrefix
 from tests.apps.records.models import Order, OrderLine
 from tests.support.databases import CHOSEN
+from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -150,16 +149,8 @@ def drawn_from(ask):
 
 def test_threads_have_their_own(ask):
     before = dict(known.by_alias[None])
-    found = []
-
-    def other_thread():
-        found.append((dict(known.by_alias[None]), ask()))
-        connections.close_all()
-
-    thread = threading.Thread(target=other_thread)
-    thread.start()
-    thread.join()
-    assert found == [({}, "orders/3-A")]
+    found = in_thread(lambda: (dict(known.by_alias[None]), ask()))
+    assert found == ({}, "orders/3-A")
     assert known.by_alias[None] == before
 
 

@@ -21,6 +21,7 @@ from django_hilo.exceptions import NestedReservation
 from django_hilo.generator import next_id, next_number, return_ranges
 from tests.apps.records.models import Order
 from tests.support.patience import PATIENCE
+from tests.support.threads import begin, in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,21 +45,6 @@ def interrupted(owner, name, monkeypatch, ask):
     return found
 
 
-def in_time(act):
-    """Run in a thread that may hang, and return what it returned."""
-    results = []
-
-    def run():
-        results.append(act(Order))
-        connections.close_all()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    assert results, "it hangs, or failed"
-    return results[0]
-
-
 @pytest.mark.parametrize("ask", ASK)
 @pytest.mark.parametrize(
     ("owner", "name", "act"),
@@ -67,9 +53,9 @@ def in_time(act):
 def test_while_it_holds_the_lock_of_memory(owner, name, act, ask, monkeypatch):
     next_number(Order)
     found = interrupted(owner, name, monkeypatch, ask)
-    assert in_time(act) in {2, "orders/2-A"}
+    assert in_thread(lambda: act(Order)) in {2, "orders/2-A"}
     assert "already" in str(found[0])
-    assert in_time(act) in {3, "orders/3-A"}
+    assert in_thread(lambda: act(Order)) in {3, "orders/3-A"}
     assert return_ranges() == 1
 
 
@@ -104,7 +90,7 @@ def test_a_receiver_of_connection_created(settings):
 
 def test_other_threads_wait(monkeypatch):
     """Only the thread itself gets the error."""
-    inside, go_on, numbers = threading.Event(), threading.Event(), []
+    inside, go_on = threading.Event(), threading.Event()
     take = CachedRange.take
 
     def slow(cached, count):
@@ -112,20 +98,13 @@ def test_other_threads_wait(monkeypatch):
         go_on.wait(PATIENCE)
         return take(cached, count)
 
-    def ask():
-        numbers.append(next_number(Order))
-        connections.close_all()
-
     next_number(Order)
     monkeypatch.setattr(CachedRange, "take", slow)
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    threads[0].start()
+    first = begin(lambda: next_number(Order))
     inside.wait(PATIENCE)
-    threads[1].start()
+    second = begin(lambda: next_number(Order))
     go_on.set()
-    for thread in threads:
-        thread.join()
-    assert sorted(numbers) == [2, 3]
+    assert sorted([first(), second()]) == [2, 3]
 
 
 def test_an_interrupt_of_a_thread_that_waits_is_its_own():

@@ -1,12 +1,11 @@
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from threading import Barrier
 
 import pytest
 from django.core import serializers
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
@@ -26,7 +25,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
-from tests.support.threads import in_thread
+from tests.support.threads import in_thread, in_threads
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -62,15 +61,11 @@ def test_first_callers_at_once_get_the_numbers_one_by_one():
 
     def first(_):
         barrier.wait()
-        try:
-            return next_gapless_number("letters")
-        finally:
-            connections.close_all()
+        return next_gapless_number("letters")
 
-    with ThreadPoolExecutor(6) as executor:
-        for _ in range(5):
-            assert sorted(executor.map(first, range(6))) == [1, 2, 3, 4, 5, 6]
-            GaplessCounter.objects.all().delete()
+    for _ in range(5):
+        assert sorted(in_threads(6, first)) == [1, 2, 3, 4, 5, 6]
+        GaplessCounter.objects.all().delete()
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")

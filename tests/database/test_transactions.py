@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from functools import partial
+from itertools import chain
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -303,8 +304,6 @@ class TestOwnConnection:
                 next_number(Order)
             except HiLoError as error:
                 errors.append(type(error))
-            finally:
-                connections.close_all()
 
         with transaction.atomic():
             HiLoDocument.objects.filter(collection="orders").update(max=20)
@@ -480,18 +479,14 @@ class AfterFlushOfSomeApps(TransactionTestCase):
 @transactional
 def test_first_row_race_and_hot_row_among_threads():
     barrier = threading.Barrier(6)
-    found = []
 
     def ask(_):
-        try:
-            barrier.wait()
-            for _ in range(5):
-                found.extend(_reserve_as_another_process(7))
-        finally:
-            connections.close_all()
+        barrier.wait()
+        return [number for _ in range(5) for number in _reserve_as_another_process(7)]
 
-    in_threads(6, ask)
-    assert sorted(found) == list(range(1, 6 * 5 * 7 + 1))
+    assert sorted(chain.from_iterable(in_threads(6, ask))) == list(
+        range(1, 6 * 5 * 7 + 1)
+    )
 
 
 @transactional

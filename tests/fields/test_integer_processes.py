@@ -1,13 +1,13 @@
 """HiLoBigAutoField in transactions, threads and forks, and inside a TestCase."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from tests.apps.numbers.models import Crate, Item, Tag
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.threads import in_threads
 
 pytestmark = pytest.mark.servers
 
@@ -60,17 +60,13 @@ def test_threads():
 
     def create(n: int) -> list[int]:
         together.wait()
-        try:
-            made = [Item.objects.create(name=str(n)).pk for _ in range(25)]
-            rows = Item.objects.bulk_create([Item(name=str(n)) for _ in range(25)])
-            return made + [row.pk for row in rows]
-        finally:
-            connections.close_all()
+        made = [Item.objects.create(name=str(n)).pk for _ in range(25)]
+        rows = Item.objects.bulk_create([Item(name=str(n)) for _ in range(25)])
+        return made + [row.pk for row in rows]
 
     if CHOSEN == "sqlite":
         count, together = 2, threading.Barrier(2)  # it has one writer at a time
-    with ThreadPoolExecutor(count) as threads:
-        made = [pk for keys in threads.map(create, range(count)) for pk in keys]
+    made = [pk for keys in in_threads(count, create) for pk in keys]
     assert len(set(made)) == len(made) == 50 * count
     owners = list(Item.objects.order_by("pk").values_list("name", flat=True))[1:]
     assert len(set(owners)) == count

@@ -1,16 +1,12 @@
 """Sequences that are altered, at their end, locked, or of another owner."""
 
 import os
-import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from django_hilo.exceptions import (
     CounterExhausted,
-    HiLoError,
     ReservationTimeout,
     SourceMismatch,
 )
@@ -28,28 +24,12 @@ from tests.support.foreign import (
 )
 from tests.support.patience import wait_until
 from tests.support.sql import execute
+from tests.support.threads import begin
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
 
 SEQUENCE = database.Sequence("orders_seq")
-
-
-def in_thread(operate: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Run something on connections of its own; its result, or its error, is listed."""
-    results: list[Any] = []
-
-    def run() -> None:
-        try:
-            results.append(operate())
-        except HiLoError as error:
-            results.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, results
 
 
 def a_session_waits() -> bool:
@@ -72,12 +52,10 @@ class TestAlteredWhileDrawn:
         with partner() as alias:
             with transaction.atomic(using=alias):
                 execute(f"ALTER SEQUENCE orders_seq {change}", using=alias)
-                thread, results = in_thread(lambda: drawn(source))
+                draw = begin(lambda: drawn(source))
                 wait_until(a_session_waits)
-            thread.join()
-        [error] = results
-        assert isinstance(error, SourceMismatch), error
-        assert "ids would be given twice" in str(error)
+            with pytest.raises(SourceMismatch, match="ids would be given twice"):
+                draw()
 
     @pytest.mark.parametrize("change", [{"increment": 1}, {"cycles": True}])
     def test_what_it_is_after_the_draw_counts(self, make, monkeypatch, change):
