@@ -43,11 +43,18 @@ class HiLoQuerySet(models.QuerySet[Model]):
 
         Takes one reservation at most and does not touch the objects' table, so a whole
         graph can have its ids before the first insert. Raises `HiLoError` for gapless
-        ids outside of a transaction.
+        ids outside of a transaction, TypeError for objects of another model, and
+        LookupError if the model has no HiLo field.
         """
         objects = list(objects)
         using = self._written_to()
-        for field in id_fields(self.model):
+        fields, label = id_fields(self.model), self.model._meta.label
+        if not fields:
+            raise LookupError(f"{label} has no HiLo field.")
+        for each in objects:
+            if not isinstance(each, self.model._meta.concrete_model or self.model):
+                raise TypeError(f"{each!r} is not a {label}: use its own manager.")
+        for field in fields:
             if isinstance(field, CounterField):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:

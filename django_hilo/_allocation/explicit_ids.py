@@ -42,9 +42,9 @@ def refuse_jump(known: int, number: int, shown: str, name: str) -> None:
     jump = settings.MAX_FLOOR_JUMP
     if number > known + jump:
         raise HiLoError(
-            f"The id '{shown}' is {number - known} above the last number of {name!r} "
-            f"({known}), and all later ids would be higher still. If this is intended, "
-            f"raise HILO['MAX_FLOOR_JUMP'] (now {jump})."
+            f"The id '{shown}' is {number - known:,} above the last number of "
+            f"{name!r} ({known}), and all later ids would be higher still. If this is "
+            f"intended, raise HILO['MAX_FLOOR_JUMP'] (now {jump:,})."
         )
 
 

@@ -122,6 +122,6 @@ def _reserve(
     model_admin.log_change(request, qualify(document), done % known)
     text = gettext(
         "the block %(low)s to %(high)s is yours, as ids %(first)s to %(last)s. Nobody "
-        "else will ever give these numbers. The history of the counter keeps this."
+        "else will ever get these numbers. The counter's history has this."
     )
     _tell(model_admin, request, document, messages.SUCCESS, text % known)

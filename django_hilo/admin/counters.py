@@ -137,9 +137,9 @@ class HiLoDocumentAdmin(NumberAdmin):
     change_form = ChangeCounterForm
     actions = (raise_to_highest, reserve_block)
 
-    @admin.display(description=_("node tag"), ordering="node_tag", empty_value="-")
-    def tag(self, document: HiLoDocument) -> str | None:
-        return document.node_tag or None
+    @admin.display(description=_("node tag"), ordering="node_tag")
+    def tag(self, document: HiLoDocument) -> str:
+        return document.node_tag or pgettext("a node tag", "none")
 
     @admin.display(description=_("Max"), ordering="max")
     def max_number(self, document: HiLoDocument) -> SafeString:
@@ -165,7 +165,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         at = document.reserved_at
         if at is None or at < timezone.now() - timedelta(days=1):
             return "0"
-        return gettext("at least %(size)s: the newest range") % {"size": document.size}
+        return gettext("at least %(size)s (newest range)") % {"size": document.size}
 
     @admin.display(description=_("last reserved"), ordering="reserved_at")
     def last_reserved(self, document: HiLoDocument) -> str:
@@ -244,10 +244,9 @@ class HiLoDocumentAdmin(NumberAdmin):
             box = self.form_field(request, "confirmed", models.BooleanField())
             form.base_fields["confirmed"].widget = box.widget
             form.base_fields["max"].help_text = gettext(
-                "Raising Max permanently skips the numbers in between; you will be "
-                "asked to confirm it if they are many. Lowering Max gives numbers "
-                "again: you will be asked to confirm it, and it is refused while rows "
-                "with higher numbers exist."
+                "Raising Max permanently skips the numbers in between; a large jump "
+                "needs confirmation. Lowering Max reissues numbers: it needs "
+                "confirmation, and is refused while rows have higher numbers."
             )
         return form
 

@@ -175,7 +175,7 @@ def _capacity_errors(field: HiLoField | HiLoBigAutoField) -> Iterator[Error]:
             field,
             "E105",
             f"capacity {least!r} and max_capacity {most!r} are not valid.",
-            "Both must be integers, with 1 <= capacity <= max_capacity.",
+            "Set integers with 1 <= capacity <= max_capacity, here or in HILO.",
         )
 
 
@@ -211,7 +211,8 @@ def _bucket_errors(field: BucketField) -> Iterator[Error]:
 
 
 def _length_errors(field: IdField, longest: int | None) -> Iterator[Error]:
-    if longest is not None and field.max_length and field.max_length < longest:
+    given = field.max_length
+    if longest is not None and isinstance(given, int) and given < longest:
         yield _error(
             field,
             "E104",

@@ -22,7 +22,7 @@ def check_collections(**kwargs: Any) -> list[checks.CheckMessage]:
     for field in counter_fields():
         if field.is_integer:
             continue
-        collection = field.collection_name.lower()
+        collection = str(field.collection_name).lower()
         models_of[collection].append(field.model)
         if getattr(field, "collection", None) is None:
             implicit.add(collection)
@@ -47,7 +47,7 @@ def check_integers(**kwargs: Any) -> list[checks.CheckMessage]:
     models_of: dict[str, list[type[models.Model]]] = defaultdict(list)
     for field in counter_fields():
         if field.is_integer and field.source is None:
-            models_of[field.collection_name.lower()].append(field.model)
+            models_of[str(field.collection_name).lower()].append(field.model)
     return [
         checks.Error(
             f"{', '.join(model._meta.label for model in sharing)} share the collection "

@@ -14,13 +14,14 @@ from django_hilo.fields.text import IdField
 def check_viewsets(**kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of ViewSets whose routes match no id, so that each object is a 404."""
     # DRF's own pattern for a key is [^/.]+.
-    if settings.SEPARATOR not in "/." or not hasattr(django_settings, "ROOT_URLCONF"):
+    separator = str(settings.SEPARATOR)
+    if separator not in "/." or not hasattr(django_settings, "ROOT_URLCONF"):
         return []
     return [
         checks.Warning(
             f"The routes of {view.__name__} match no id of "
             f"{view.queryset.model.__name__}, because ids contain "
-            f"{settings.SEPARATOR!r}.",
+            f"{separator!r}.",
             hint="Set lookup_value_regex = ID_PATTERN (from django_hilo.identifiers).",
             obj=view,
             id="django_hilo.W113",

@@ -1,18 +1,28 @@
 """The base of fields with text ids."""
 
+import sys
 import warnings
+from os.path import dirname
 from typing import TYPE_CHECKING, Any
 
+import django
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
+import django_hilo
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields.base import AssignsIds
 from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
 Text = str | Combinable | None
+
+# Warnings show the line outside of Django and this package.
+_PACKAGES = (dirname(django.__file__), dirname(django_hilo.__file__))
+_OF_THE_CALLER: dict[str, Any] = (
+    {"skip_file_prefixes": _PACKAGES} if sys.version_info >= (3, 12) else {}
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -82,10 +92,10 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         if is_given and not (self._has_warned or self.takes(value)):
             warnings.warn(
                 f"{self} received {shown(value)}, which is not an id of "
-                f"{self.collection_name!r}. If the field may contain any text, set "
-                f"any_id=True.",
+                f"{self.collection_name!r}. Omit the id, or set any_id=True on the "
+                f"field.",
                 RuntimeWarning,
-                stacklevel=2,
+                **_OF_THE_CALLER,
             )
             self._has_warned = True
 

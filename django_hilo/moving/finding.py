@@ -50,7 +50,7 @@ def moves_in(
         if isinstance(operation, MoveToHiLo):
             found.append(Found(migration, operation, old, state.clone()))
     if not found:
-        raise HiLoError(f"{migration} contains no MoveToHiLo.")
+        raise HiLoError(f"{migration} contains no MoveToHiLo yet.")
     return found[::-1] if is_applied else found
 
 

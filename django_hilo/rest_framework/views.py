@@ -10,8 +10,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from rest_framework import status
+from rest_framework.exceptions import ValidationError
 from rest_framework.filters import SearchFilter
 from rest_framework.generics import GenericAPIView, ListAPIView
 from rest_framework.pagination import BasePagination
@@ -130,8 +132,8 @@ class Counters(HiLoListView):
 class Counter(HiLoView):
     """A counter.
 
-    Max can be raised: the next range starts over it. Lowering is refused, always:
-    numbers would be given twice.
+    Max can be raised, by `MAX_FLOOR_JUMP` at most; the next range starts above it.
+    Lowering is always refused: it would reissue numbers.
     """
 
     needs = {"GET": VIEW_DOCUMENTS, "PATCH": CHANGE_DOCUMENTS}
@@ -154,6 +156,12 @@ class Counter(HiLoView):
         """Raise Max of a counter."""
         number = self.sent()["max"]
         row = counters.stored(collection, node_tag, self.database)
+        if number - row.max > settings.MAX_FLOOR_JUMP:
+            text = _(
+                "Max would rise by more than %(jump)s, which cannot be undone. Raise "
+                "it in the admin, which asks for a confirmation."
+            )
+            raise ValidationError({"max": text % {"jump": settings.MAX_FLOOR_JUMP}})
         row = edit_counter.raise_max(row, number, user=request.user)
         return Response(serializers.DocumentSerializer(row).data)
 
@@ -163,8 +171,8 @@ class NextIds(HiLoView):
 
     Numbers are unique among those of one counter only, and carry neither its collection
     nor its node tag: store ids, or keep numbers of different counters apart. There may
-    be gaps, and numbers do not come in the order of time. Numbers above 2^53 are exact
-    in `ids` only, for readers that keep numbers as floating point, as JavaScript does.
+    be gaps, and numbers are not chronological. JavaScript rounds numbers above 2^53:
+    use `ids`, which are text.
     """
 
     needs = {"POST": TAKE_IDS}

@@ -56,6 +56,9 @@ class OrderAdmin(ByNumber):
     search_fields = ("=number", "customer__code", "customer__name", "id")
     inlines = (OrderLineInline,)
 
+    def view_on_site(self, obj: Order) -> str:
+        return obj.get_absolute_url()
+
 
 @admin.register(OrderLine)
 class OrderLineAdmin(ByNumber):
@@ -76,6 +79,9 @@ class InvoiceAdmin(ByNumber):
     date_hierarchy = "issued_on"
     autocomplete_fields = ("order",)
     search_fields = ("=order__number", "id")
+
+    def view_on_site(self, obj: Invoice) -> str:
+        return obj.get_absolute_url()
 
 
 @admin.register(Announcement)

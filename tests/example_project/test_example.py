@@ -604,6 +604,10 @@ class TestApi:
             "print(made.status_code, url)\n"
             "print(client.patch(url, {'freight': '2.50'}).json()['freight'])\n"
             "print(client.get(url + 'lines/').json())\n"
+            "page = client.get('/admin/shop/order/orders_2F3-A/change/')\n"
+            "links = page.content.decode().split('\"')\n"
+            "link = links[links.index('viewsitelink') - 2]\n"
+            "print(client.get(link).status_code, link)\n"
             "print(client.delete(url).status_code, client.get(url).status_code)\n"
         )
 
@@ -611,6 +615,7 @@ class TestApi:
             "201 /api/orders/orders/3-A/",
             "2.50",
             "[]",
+            "200 /order/orders/3-A/",
             "204 404",
         ]
 

@@ -24,6 +24,9 @@ class Invoice(models.Model):
 
 class Bill(models.Model):
     id = GaplessIdField(primary_key=True)
+
+class Plain(models.Model):
+    objects = HiLoManager()
 """
 APPS = ["django_hilo", "shop"]
 
@@ -48,6 +51,7 @@ def project(tmp_path_factory):
         ({"NODE_TAG": "a"}, "1 to 4 upper-case letters"),
         ({"NODE_TAG": {"eu": "B"}}, "DATABASES has no alias 'eu'"),
         ({"SEPARATOR": "-"}, "one ASCII punctuation character other than"),
+        ({"SEPARATOR": None}, r"SEPARATOR'\] is None\..*one ASCII punctuation"),
         ({"LOCK_TIMEOUT": "5"}, "a number of seconds greater than 0"),
         ({"SOURCES": {"orders": "hibernate"}}, r"hibernate.HiLo\(max_lo=9\)"),
         ("A", "Write HILO = {'NODE_TAG': 'A'}"),
@@ -65,7 +69,9 @@ def test_settings(project, value, said):
     ("options", "said"),
     [
         ('"The number"', "The collection 'The number' .* is verbose_name="),
+        ("collection=5", "The collection 5 is not valid"),
         ("max_length=8", "Set max_length=28 or more"),
+        ("max_length='20'", "'max_length' must be a positive integer"),
         ("anchor='custmer'", "no field named 'custmer'. Name a relation"),
         ("convention=lambda instance, id: id", "a function at the top level"),
         ("default='orders/1'", "Remove default="),
@@ -84,7 +90,9 @@ def test_fields(project, options, said):
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("Order.objects.create(id=5)", "5, which is not an id of 'orders'.*any_id"),
+        ("Order.objects.create(id=5)", "5, which is not .* 'orders'. Omit the id, or"),
+        ("Order.objects.assign_ids([Bill()])", r"is not a shop.Order: use its own"),
+        ("Plain.objects.assign_ids([Plain()])", "shop.Plain has no HiLo field."),
         ("Order.objects.create(id='orders/9999999999-A')", "raise .*MAX_FLOOR_JUMP"),
         ("Invoice.objects.create()", r"anchor 'order' is empty.*assign_ids\(\)"),
         ("Bill.objects.bulk_create([Bill()])", "not a HiLoManager: use one"),

@@ -175,6 +175,15 @@ class TestRaisingMax:
         assert HiLoDocument.objects.get(pk="orders/A").max == 32
         assert changes == []
 
+    def test_a_jump_that_the_admin_would_ask_about(self, client, settings, changes):
+        settings.HILO = {"MAX_FLOOR_JUMP": 10}
+        reserve("orders", 32)
+        answer = client.patch(DOCUMENT, {"max": 43}, format="json")
+        assert answer.status_code == 400
+        assert "more than 10, which cannot be undone" in answer.json()["max"]
+        assert HiLoDocument.objects.get(pk="orders/A").max == 32
+        assert changes == []
+
     @pytest.mark.parametrize(
         "wrong", [-1, 2**63, 10**30, "5", "x", None, 1.5, True, [1], {}]
     )
@@ -643,7 +652,7 @@ class TestSchema:
         )  # fmt: skip
         text = file.read_text()
         assert "NorthServer/" in text
-        for promise in ("carry neither", "There may be gaps", "exact in `ids` only"):
+        for promise in ("carry neither", "There may be gaps", "JavaScript rounds"):
             assert promise in " ".join(text.split())
 
 

@@ -98,7 +98,7 @@ def test_max_is_lowered_after_a_confirmation(shop, open_as, superuser, picture):
     page.get_by_role("link", name="tickets", exact=True).click()
     change(page, 100)
     expect(page.locator("#content")).to_contain_text(
-        "The ids tickets/101-A to tickets/500-A would be given a second time."
+        "The ids tickets/101-A to tickets/500-A could be given a second time."
     )
     picture(page, "counter-lower")
     page.get_by_role("button", name="Save", exact=True).click()

@@ -92,7 +92,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The API:   {server.url}/api/docs/")
         self.stdout.write(f"User:      {USERNAME}")
         self.stdout.write(f"Password:  {password}")
-        self.stdout.write(f"RavenDB:   {server.url}/raven/{token} is the database shop")
+        self.stdout.write(f"RavenDB:   {server.url}/raven/{token}, database shop")
         self.stdout.write("Ctrl-C ends it.")
         self.stdout.flush()
         server.serve_until_interrupted()
