@@ -43,8 +43,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
 
         Takes one reservation at most and does not touch the objects' table, so a whole
         graph can have its ids before the first insert. Raises `HiLoError` for gapless
-        ids outside of a transaction, TypeError for objects of another model, and
-        LookupError if the model has no HiLo field.
+        ids outside of a transaction, TypeError for objects of another model.
         """
         objects = list(objects)
         using = self._written_to()

@@ -13,7 +13,7 @@ from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.conf import settings
-from django_hilo.identifiers import check_collection, check_node_tag, check_separator
+from django_hilo.identifiers import check_collection, check_separator
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
@@ -39,7 +39,7 @@ class CounterField:
     def counter_of(self, using: str) -> tuple[str, Source]:
         """Return the counter of rows on ``using``, after the alias that has it."""
         home = home_of(using)
-        return home, OwnCounter(self.collection_name, _node_tag(home))
+        return home, OwnCounter(self.collection_name, settings.node_tag(home))
 
 
 class Target(NamedTuple):
@@ -156,12 +156,7 @@ def _of_collection(collection: str, using: str | None) -> Target:
     if source is not None:
         return Target.of(collection, using, source, fields[0] if fields else None)
     home = home_of(using)
-    return Target.of(collection, home, OwnCounter(collection, _node_tag(home)))
-
-
-def _node_tag(home: str) -> str:
-    # Checked here too: the workers of a server run no system checks.
-    return check_node_tag(settings.node_tag(home))
+    return Target.of(collection, home, OwnCounter(collection, settings.node_tag(home)))
 
 
 def given_source(field: CounterField) -> Source | None:

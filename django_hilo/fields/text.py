@@ -1,28 +1,18 @@
 """The base of fields with text ids."""
 
-import sys
 import warnings
-from os.path import dirname
 from typing import TYPE_CHECKING, Any
 
-import django
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
-import django_hilo
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields.base import AssignsIds
 from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
 Text = str | Combinable | None
-
-# Warnings show the line outside of Django and this package.
-_PACKAGES = (dirname(django.__file__), dirname(django_hilo.__file__))
-_OF_THE_CALLER: dict[str, Any] = (
-    {"skip_file_prefixes": _PACKAGES} if sys.version_info >= (3, 12) else {}
-)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -66,8 +56,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         if self.any_id or self.is_copy:
             return True
         id = parse_or_none(value)
-        own = self.collection_name.lower()
-        return id is not None and id.collection.lower() == own
+        return id is not None and id.collection.lower() == self.collection_name.lower()
 
     def parsed(self, value: Any, using: str) -> DocumentId | None:
         """Return the parts of an id that a database takes for equal to a value."""
@@ -95,7 +84,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
                 f"{self.collection_name!r}. Omit the id, or set any_id=True on the "
                 f"field.",
                 RuntimeWarning,
-                **_OF_THE_CALLER,
+                stacklevel=2,
             )
             self._has_warned = True
 

@@ -98,12 +98,14 @@ def test_fields(project, options, said):
         ("Bill.objects.bulk_create([Bill()])", "not a HiLoManager: use one"),
         ("next_id('shop.Ordr')", "doesn't have a 'Ordr' model"),
         ("next_id(Session)", "sessions.Session has 0 HiLo fields.*pass a collection"),
+        ("settings.HILO = {'NODE_TAG': 'a'}; next_id('x')", "'a' must be 1 to 4 upper"),
         ("next_ids(Order, 0)", "an integer of at least 1, not 0"),
     ],
 )
 def test_calls(project, code, said):
     names = "from django.contrib.sessions.models import Session\n"
     names += "from django_hilo.generator import *\nfrom shop.models import *\n"
+    names += "from django.conf import settings\n"
     project.set(INSTALLED_APPS=[*APPS, "django.contrib.sessions"])
     assert matches(said, project.run(names + code, expect=1))
 
