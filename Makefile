@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # The pair of Django and Python that `make corner` runs, in .ci/run.
 CORNER := 6.1:3.13
 # Which of the tested pairs `make matrix` runs: Django:Python.
-MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13 6.1:3.14
+MATRIX := 5.2:3.11 6.0:3.12 6.1:3.13 6.1:3.14 6.1:3.15
 # On which databases `make matrix` and `make test` run them; empty: on all.
 DATABASES :=
 # Which tests; empty: all. `ONLY=servers`: those with this marker, which depend on the database.

@@ -157,11 +157,11 @@ class Counter(HiLoView):
         number = self.sent()["max"]
         row = counters.stored(collection, node_tag, self.database)
         if number - row.max > settings.MAX_FLOOR_JUMP:
-            text = _(
+            refusal = _(
                 "Max would rise by more than %(jump)s, which cannot be undone. Raise "
                 "it in the admin, which asks for a confirmation."
             )
-            raise ValidationError({"max": text % {"jump": settings.MAX_FLOOR_JUMP}})
+            raise ValidationError({"max": refusal % {"jump": settings.MAX_FLOOR_JUMP}})
         row = edit_counter.raise_max(row, number, user=request.user)
         return Response(serializers.DocumentSerializer(row).data)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Print a Python: find_python.sh gives one of 3.11 or newer, find_python.sh 3.12 just
-# that version, from the PATH or from pyenv, and 3.14 from Debian's unstable suite where
-# nothing may be missing. Fails with a sentence where there is none.
+# that version, from the PATH, from pyenv or, where nothing may be missing, from Debian's
+# unstable suite. Fails with a sentence where there is none.
 set -u
 wanted=${1:-}
 
@@ -13,7 +13,7 @@ sys.exit(found < (3, 11) if not wanted else '%d.%d' % found != wanted)
 " 2>/dev/null
 }
 
-for candidate in ${PYTHON:-} "python$wanted" python3 python3.14 python3.13 python3.12 python3.11; do
+for candidate in ${PYTHON:-} "python$wanted" python3 python3.15 python3.14 python3.13 python3.12 python3.11; do
     if fits "$candidate"; then
         command -v "$candidate"
         exit 0
@@ -26,11 +26,10 @@ if [ -n "$wanted" ] && command -v pyenv >/dev/null 2>&1; then
         exit 0
     fi
 fi
-if [ "$wanted" = 3.14 ] && [ "${HILO_TEST_REQUIRE:-}" = 1 ] && [ "$(id -u)" = 0 ] &&
+if [ -n "$wanted" ] && [ "${HILO_TEST_REQUIRE:-}" = 1 ] && [ "$(id -u)" = 0 ] &&
     command -v debootstrap >/dev/null 2>&1; then
-    other=$("$0") && cd "$(dirname "$0")/../.." &&
-        exec "$other" -m tests.support.debian_unstable "$wanted"
-    exit 1
+    other=$("$0") && (cd "$(dirname "$0")/../.." &&
+        "$other" -m tests.support.debian_unstable "$wanted") && exit 0
 fi
 echo "No Python ${wanted:-3.11 or newer} found. Install it (Debian: apt install" \
     "python3 python3-venv), or name one: make PYTHON=/path/to/python" >&2
