@@ -1,8 +1,10 @@
 """The settings, read from ``settings.HILO`` at each use."""
 
+import re
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
 
 DEFAULT_NODE_TAG = "A"
 
@@ -57,11 +59,20 @@ class Settings:
         return super().__getattribute__(name)
 
     def node_tag(self, alias: str) -> str:
-        """Return the node tag of a database alias, by default "A"."""
-        tag = self.NODE_TAG
+        """Return the node tag of a database alias, by default "A".
+
+        Raises ImproperlyConfigured for what is none, since the workers of a server run
+        no system checks.
+        """
+        tag: Any = self.NODE_TAG
         if isinstance(tag, dict):
-            return tag.get(alias, DEFAULT_NODE_TAG)
-        return tag
+            tag = tag.get(alias, DEFAULT_NODE_TAG)
+        if isinstance(tag, str) and re.fullmatch("[A-Z]{1,4}", tag):
+            return tag
+        raise ImproperlyConfigured(
+            f"HILO['NODE_TAG'] is {self.NODE_TAG!r}. It must be 1 to 4 upper-case "
+            f"letters, or a dict of them by database alias."
+        )
 
 
 KEYS = frozenset(Settings.__annotations__)

@@ -52,13 +52,14 @@ class HiLoQuerySet(models.QuerySet[Model]):
             raise LookupError(f"{label} has no HiLo field.")
         for each in objects:
             if not isinstance(each, self.model._meta.concrete_model or self.model):
-                raise TypeError(f"{each!r} is not a {label}: use its own manager.")
+                raise TypeError(f"{type(each)} is no {label} of this manager.")
         for field in fields:
             if isinstance(field, CounterField):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
-        _pass_keys_down(objects, self.model)
+        for each in objects:
+            _pass_keys_down([each], type(each))
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -185,7 +186,6 @@ def _anchor_text(anchor: str | models.Model) -> str:
     if not isinstance(anchor, models.Model):
         return check_anchor(anchor)
     if anchor.pk is None:
-        raise HiLoError(
-            f"{anchor!r} is not an anchor: it has no id yet (see assign_ids())."
-        )
+        label = anchor._meta.label
+        raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
     return str(anchor.pk)

@@ -100,6 +100,8 @@ class Module:
                 parts = [body, orelse]
             case ast.Dict(values=values) | ast.BoolOp(values=values):
                 parts = list(values)
+            case ast.List(elts=values):
+                parts = list(values)
             case ast.Name(name) | ast.Call(ast.Name(name)) if name in self.values:
                 parts = self.values[name] if depth < 4 else []
                 depth += 1

@@ -44,7 +44,7 @@ def refuse_jump(known: int, number: int, shown: str, name: str) -> None:
         raise HiLoError(
             f"The id '{shown}' is {number - known:,} above the last number of "
             f"{name!r} ({known}), and all later ids would be higher still. If this is "
-            f"intended, raise HILO['MAX_FLOOR_JUMP'] (now {jump:,})."
+            f"intended, raise HILO['MAX_FLOOR_JUMP'] (now {jump:_})."
         )
 
 

@@ -70,6 +70,8 @@ def check_hidden_tags(
     tags = settings.NODE_TAG
     if settings.SHOW_NODE_TAG or not isinstance(tags, dict) or len(tags) < 2:
         return []
+    if not are_node_tags(tags):
+        return []  # check_settings tells
     prefixes = {}
     homes = {home_of(alias) for alias in _aliases_of(_text_fields())}
     for home in homes.intersection(databases or ()):

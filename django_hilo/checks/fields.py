@@ -71,7 +71,8 @@ def _id_errors(field: Any) -> Iterator[Error]:
             field,
             "E101",
             f"The collection {field.collection_name!r} is not valid.",
-            f"{error} Set collection= on the field; a verbose name is verbose_name=.",
+            f"{str(error).rstrip('.')}. Set collection= on the field; a verbose name "
+            f"is verbose_name=.",
         )
     if field.has_default() or field.has_db_default():
         yield _error(
@@ -265,7 +266,7 @@ def _end_of_path(model: type[models.Model], path: str) -> Any:
 
 def _has_source(field: IdField) -> bool:
     sources = settings.SOURCES if isinstance(settings.SOURCES, dict) else {}
-    collection = field.collection_name.lower()
+    collection = str(field.collection_name).lower()
     return any(str(name).lower() == collection for name in sources)
 
 

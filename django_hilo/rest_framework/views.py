@@ -132,7 +132,7 @@ class Counters(HiLoListView):
 class Counter(HiLoView):
     """A counter.
 
-    Max can be raised, by `MAX_FLOOR_JUMP` at most; the next range starts above it.
+    Max can be raised, by `MAX_FLOOR_JUMP` at a time; the next range starts above it.
     Lowering is always refused: it would reissue numbers.
     """
 
@@ -158,10 +158,11 @@ class Counter(HiLoView):
         row = counters.stored(collection, node_tag, self.database)
         if number - row.max > settings.MAX_FLOOR_JUMP:
             refusal = _(
-                "Max would rise by more than %(jump)s, which cannot be undone. Raise "
-                "it in the admin, which asks for a confirmation."
+                "More than %(jump)s numbers would be skipped. Raise Max in the admin, "
+                "which asks for a confirmation."
             )
-            raise ValidationError({"max": refusal % {"jump": settings.MAX_FLOOR_JUMP}})
+            jump = {"jump": settings.MAX_FLOOR_JUMP}
+            raise ValidationError({"max": [refusal % jump]})
         row = edit_counter.raise_max(row, number, user=request.user)
         return Response(serializers.DocumentSerializer(row).data)
 
@@ -172,7 +173,7 @@ class NextIds(HiLoView):
     Numbers are unique among those of one counter only, and carry neither its collection
     nor its node tag: store ids, or keep numbers of different counters apart. There may
     be gaps, and numbers are not chronological. JavaScript rounds numbers above 2^53:
-    use `ids`, which are text.
+    use `ids`, which are text unless the key is an integer.
     """
 
     needs = {"POST": TAKE_IDS}

@@ -4,7 +4,7 @@ from django_hilo.counters import reservation
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.identifiers import check_node_tag, counter_key
+from django_hilo.identifiers import counter_key
 from django_hilo.sources.base import Source
 
 logger = logging.getLogger("django_hilo")
@@ -18,8 +18,7 @@ class OwnCounter(Source):
 
     def __init__(self, collection: str, node_tag: str) -> None:
         self.collection = collection
-        # The workers of a server run no system checks.
-        self.node_tag = check_node_tag(node_tag)
+        self.node_tag = node_tag
 
     @property
     def name(self) -> str:

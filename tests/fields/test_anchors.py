@@ -113,7 +113,7 @@ class TestAnchoredTo:
         assert Order.objects.anchored_to("orders/1-A").get().pk.startswith("Sales")
 
     def test_an_object_without_an_id(self):
-        with pytest.raises(HiLoError, match=r"no id yet \(see assign_ids"):
+        with pytest.raises(HiLoError, match=r"no id to anchor to yet \(see assign_ids"):
             Invoice.objects.anchored_to(Order())
         with pytest.raises(HiLoError, match="not an anchor"):
             Invoice.objects.next_id(anchor=Order())
