@@ -235,6 +235,7 @@ class TestFields:
             (lambda: HiLoField(server_ids=True), []),
             (GaplessIdField, []),
             (lambda: GaplessIdField("1x"), ["E101"]),
+            (lambda: GaplessIdField(5), ["E101"]),
             (lambda: GaplessIdField(max_length=25), ["E104"]),
             (lambda: GaplessIdField(max_length=26), []),
             (lambda: GaplessIdField(default="x"), ["E106"]),

@@ -115,7 +115,7 @@ class TestAnchoredTo:
     def test_an_object_without_an_id(self):
         with pytest.raises(HiLoError, match=r"no id to anchor to yet \(see assign_ids"):
             Invoice.objects.anchored_to(Order())
-        with pytest.raises(HiLoError, match="not an anchor"):
+        with pytest.raises(HiLoError, match="no id to anchor to"):
             Invoice.objects.next_id(anchor=Order())
 
     @pytest.mark.parametrize("anchor", [None, "", 7])

@@ -207,9 +207,10 @@ class TestShapes:
         assert Place.objects.get(pk="places/2-A").name == "x"
         assert Bistro.objects.get().code == bistro.code == "bistro-codes/2-A"
 
-    def test_assign_ids_of_a_child_gives_the_parent_its_id(self, filled):
+    @pytest.mark.parametrize("model", [Bistro, Place])
+    def test_assign_ids_of_a_child_gives_the_parent_its_id(self, filled, model):
         bistro = Bistro()
-        Bistro.objects.assign_ids([bistro])
+        model.objects.assign_ids([bistro])
         assert bistro.pk == bistro.id == bistro.restaurant_ptr_id == "places/2-A"
         with statements(*["INSERT"] * 3):
             bistro.save()
