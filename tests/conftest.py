@@ -37,23 +37,37 @@ def new_process() -> Callable[[], None]:
 
 
 @pytest.fixture
-def heard() -> Iterator[Callable[..., list[Any]]]:
-    """Note what a signal is sent with from now on: facts of these names, or all."""
+def receive() -> Iterator[Callable[..., None]]:
+    """Let a receiver hear a signal until the test is over."""
     with ExitStack() as stack:
 
-        def note(
-            signal: Signal, *names: str, sender: type[models.Model] | None = None
-        ) -> list[Any]:
-            told: list[Any] = []
+        def connect(
+            signal: Signal,
+            receiver: Callable[..., None],
+            sender: type[models.Model] | None = None,
+        ) -> None:
+            signal.connect(receiver, sender=sender, weak=False)
+            stack.callback(signal.disconnect, receiver, sender=sender)
 
-            def receive(signal: Signal, **facts: Any) -> None:
-                told.append(itemgetter(*names)(facts) if names else facts)
+        yield connect
 
-            signal.connect(receive, sender=sender, weak=False)
-            stack.callback(signal.disconnect, receive, sender=sender)
-            return told
 
-        yield note
+@pytest.fixture
+def heard(receive: Callable[..., None]) -> Callable[..., list[Any]]:
+    """Note what a signal is sent with from now on: facts of these names, or all."""
+
+    def note(
+        signal: Signal, *names: str, sender: type[models.Model] | None = None
+    ) -> list[Any]:
+        told: list[Any] = []
+
+        def keep(signal: Signal, **facts: Any) -> None:
+            told.append(itemgetter(*names)(facts) if names else facts)
+
+        receive(signal, keep, sender)
+        return told
+
+    return note
 
 
 @pytest.fixture

@@ -27,15 +27,12 @@ from django_hilo.generator import (
 )
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
+from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 from tests.support.threads import in_thread
 
 transactional = pytest.mark.django_db(transaction=True)
-
-
-def counter(collection: str = "orders", tag: str = "A") -> HiLoDocument:
-    return HiLoDocument.objects.get(collection=collection, node_tag=tag)
 
 
 class Undo(Exception):
@@ -125,7 +122,7 @@ class TestExplicitIds:
             for number in range(400, 500):
                 Order.objects.create(id=f"orders/{number}-A")
             assert next_number(Order) > 499
-        assert counter().max >= 500
+        assert max_of() >= 500
 
     def test_an_inner_block_that_rolls_back_does_not_lose_the_outer_ones(
         self, new_process
@@ -172,7 +169,7 @@ class TestExplicitIds:
             if query["sql"].startswith("UPDATE") and "hilodocument" in query["sql"]
         ]
         assert len(writes) <= 20
-        assert 1000 <= counter().max <= 3000
+        assert 1000 <= max_of() <= 3000
 
     def test_a_failed_write_is_logged_and_saves_the_row(self, monkeypatch, caplog):
         fail = Mock(side_effect=HiLoError("the counter is away"))
@@ -262,7 +259,7 @@ class TestRaiseFloor:
         next_ids(Order, 200)
         for item in serializers.deserialize("json", text):
             item.save()
-        assert counter().max == 300
+        assert max_of() == 300
         return_ranges()
         assert next_number(Order) == 301
 
@@ -296,7 +293,7 @@ class TestAReturnOnItsWay:
         assert next_number(Order) == 1
         meanwhile(save)
         return_ranges()
-        assert counter().max >= 5
+        assert max_of() >= 5
         assert 5 not in [next_number(Order) for _ in range(40)]
         new_process()
         assert next_number(Order) > 40

@@ -68,23 +68,20 @@ def test_while_it_reserves_a_range(ask, monkeypatch, settings):
     assert next_number(Order) == 2
 
 
-def test_a_receiver_of_connection_created(settings):
+def test_a_receiver_of_connection_created(settings, receive):
     """It runs in the middle of the reservation that opens the connection."""
     settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5, "RETRY_FOR": 0.5}
     found = []
 
-    def receive(connection, **kwargs):
+    def ask(connection, **kwargs):
         try:
             found.append(next_number(Order))
         except NestedReservation as error:
             found.append(error)
 
     connections["default"].close()
-    connection_created.connect(receive)
-    try:
-        assert next_number(Order) == 1
-    finally:
-        connection_created.disconnect(receive)
+    receive(connection_created, ask)
+    assert next_number(Order) == 1
     assert "already" in str(found[0])
 
 

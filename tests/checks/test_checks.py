@@ -21,7 +21,7 @@ from django_hilo.conf import KEYS
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager, HiLoQuerySet
 from django_hilo.models import ServerPrefix
-from tests.apps.records.models import Claim, named
+from tests.apps.records.models import Claim, Invoice, Order, named
 from tests.support.databases import CHOSEN
 
 CHECKS = hilo_checks.__name__
@@ -242,8 +242,6 @@ class TestFields:
         ],
     )
     def test_arguments(self, field, expected):
-        from tests.apps.records.models import Invoice
-
         attributes = {
             "note": models.CharField(max_length=20),
             "other": models.ForeignKey(Invoice, models.CASCADE, related_name="+"),
@@ -253,8 +251,6 @@ class TestFields:
         assert own_ids(thing) == expected
 
     def test_fields_of_installed_models_are_checked(self, monkeypatch):
-        from tests.apps.records.models import Order
-
         def found(app: str) -> list[str]:
             return ids(checks.run_checks([apps.get_app_config(app)], ["models"]))
 

@@ -10,16 +10,9 @@ from django.db import connection
 from django_hilo.generator import next_id, next_ids, next_number, return_ranges
 from django_hilo.models import HiLoDocument, ServerPrefix
 from tests.apps.records.models import Order, Product, User
+from tests.support.counters import max_of, preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def preset(collection: str, max: int) -> None:
-    HiLoDocument.objects.create(collection=collection, node_tag="A", max=max)
-
-
-def max_of(collection: str) -> int:
-    return HiLoDocument.objects.get(collection=collection, node_tag="A").max
 
 
 def in_threads(count: int, work: Callable[[int], object]) -> list[object]:
@@ -44,7 +37,7 @@ def test_store_one_object_then_the_next_process_gets_2_to_33(python):
 
 
 def test_hilo_cannot_go_down():
-    preset("orders", 32)
+    preset(32, "orders")
     ids = [next_id(Order)]
     HiLoDocument.objects.filter(collection="orders").update(max=12)
 
@@ -54,15 +47,15 @@ def test_hilo_cannot_go_down():
 
 
 def test_multi_db():
-    preset("users", 64)
-    preset("products", 128)
+    preset(64, "users")
+    preset(128, "products")
 
     assert User.objects.create().id == "users/65-A"
     assert Product.objects.create().id == "products/129-A"
 
 
 def test_capacity_should_double():
-    preset("users", 64)
+    preset(64, "users")
     for _ in range(32):
         next_id(User)
     assert max_of("users") == 96
@@ -73,7 +66,7 @@ def test_capacity_should_double():
 
 
 def test_return_unused_range_on_dispose():
-    preset("users", 32)
+    preset(32, "users")
     next_ids(User, 2)
 
     assert return_ranges() == 1
@@ -128,7 +121,7 @@ def test_ids_come_one_after_the_other_with_caches_on(settings):
 
 def test_the_highest_max_wins_a_conflict():
     """RavenDB resolves a replication conflict to the highest Max."""
-    preset("users", 64)
+    preset(64, "users")
     assert next_number(User) == 65
     HiLoDocument.objects.filter(collection="users").update(max=128)
     return_ranges()

@@ -25,6 +25,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_returned
 from tests.apps.records.models import Order, User
+from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
 from tests.support.threads import in_thread
@@ -32,22 +33,12 @@ from tests.support.threads import in_thread
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def row(collection: str = "orders") -> HiLoDocument:
-    return HiLoDocument.objects.get(collection=collection, node_tag="A")
-
-
-def test_a_ticket_of_strange_letters_is_refused_too():
-    reserve("orders", 10)
-    with pytest.raises(RangeNotReturned):
-        return_range("orders", 10, 5, "tïcket\udc80")
-
-
 class TestReserve:
     def test_ranges_follow_each_other(self):
         first, second = reserve("orders", 10), reserve("Orders", 5)
         assert (first.range, second.range) == (Range(1, 10), Range(11, 15))
         assert first.ticket != second.ticket
-        stored = row()
+        stored = counter()
         assert stored.pk == "orders/A"
         assert (stored.max, stored.low, stored.size) == (15, 11, 5)
         assert stored.ticket == second.ticket
@@ -133,15 +124,16 @@ class TestReturn:
         for high, last, shown in [
             (32, 10, "forged"),
             (32, 10, ""),
+            (32, 10, "tïcket\udc80"),
             (31, 10, ticket),
             (32, -1, ticket),
             (32, 33, ticket),
         ]:
             with pytest.raises(RangeNotReturned):
                 return_range("orders", high, last, shown)
-        assert row().max == 32
+        assert max_of() == 32
         assert return_range("orders", 32, 10, ticket) == 10
-        assert (row().max, row().size) == (10, 10)
+        assert (counter().max, counter().size) == (10, 10)
 
     def test_nothing_under_the_newest_range(self):
         reserve("orders", 32)
@@ -149,7 +141,7 @@ class TestReturn:
         for last in (31, 0):
             with pytest.raises(RangeNotReturned):
                 return_range("orders", 64, last, mine.ticket)
-        assert row().max == 64
+        assert max_of() == 64
         assert return_range("orders", 64, 32, mine.ticket) == 32
 
     def test_replays(self):
@@ -238,7 +230,7 @@ class TestACommitThatFails:
         given = next_number("orders")
         assert failed == ["default"]
         assert given == {"after": 133, "instead": 101}[moment]
-        document = row()
+        document = counter()
         assert document.low <= given <= document.max
         other = reserve("orders", 10).range
         assert other.low == document.max + 1
@@ -338,7 +330,7 @@ def test_a_caller_that_makes_the_counter_itself_gets_an_error_not_a_hang(setting
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
-def test_a_fixture_of_a_counter_waits_for_a_reservation():
+def test_a_fixture_of_a_counter_waits_for_a_reservation(settings, receive):
     """The stored Max is read under the lock that the save then holds."""
     next_number(Order)
     text = serializers.serialize("json", HiLoDocument.objects.all())
@@ -354,16 +346,11 @@ def test_a_fixture_of_a_counter_waits_for_a_reservation():
         except ReservationTimeout:
             return "waited"
 
-    signals.pre_save.connect(reserve_meanwhile, sender=HiLoDocument)
-    try:
-        with pytest.MonkeyPatch.context() as patch, transaction.atomic():
-            from django_hilo import conf
-
-            patch.setitem(conf.django_settings.HILO, "LOCK_TIMEOUT", 0.3)
-            for item in serializers.deserialize("json", text):
-                item.save()
-    finally:
-        signals.pre_save.disconnect(reserve_meanwhile, sender=HiLoDocument)
+    receive(signals.pre_save, reserve_meanwhile, HiLoDocument)
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.3}
+    with transaction.atomic():
+        for item in serializers.deserialize("json", text):
+            item.save()
     assert others == ["waited"]
     assert HiLoDocument.objects.get().max == 32
 

@@ -16,6 +16,7 @@ from django_hilo.counters import Range, reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
+from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
 
@@ -23,10 +24,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
 on_mariadb = pytest.mark.skipif(not IS_MYSQL, reason="MariaDB's locks")
 on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
-
-
-def row() -> HiLoDocument:
-    return HiLoDocument.objects.get(pk="orders/A")
 
 
 def counters_connection() -> Any:
@@ -49,7 +46,7 @@ class TestTransactionsOfTheCaller:
         finally:
             transaction.set_autocommit(True)
         assert first == Range(11, 20)
-        assert row().max == 20
+        assert max_of() == 20
 
     @on_sqlite
     def test_rows_of_a_returning_that_are_not_read_yet(self, settings):
@@ -161,7 +158,7 @@ class TestAnswersThatGetLost:
         with counters_connection().execute_wrapper(lose):
             taken = reserve("orders", 10).range
         assert taken == Range(11, 20)  # the transaction rolled back
-        assert row().max == taken.high
+        assert max_of() == taken.high
 
 
 class _Stop(BaseException):
@@ -211,4 +208,4 @@ class TestSignals:
             reserve("orders", 10)
         with stranger() as cursor:
             cursor.execute("UPDATE django_hilo_hilodocument SET floor = floor")
-        assert reserve("orders", 10).range.low == row().low
+        assert reserve("orders", 10).range.low == counter().low

@@ -9,6 +9,7 @@ import sys
 import threading
 from functools import partial
 from itertools import chain
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -34,6 +35,7 @@ from django_hilo.generator import next_ids, next_number, next_numbers
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
+from tests.support.counters import max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
 from tests.support.threads import in_thread, in_threads
@@ -58,9 +60,14 @@ def numbers_of_others(count: int = 40) -> set[int]:
     return set(in_thread(lambda: _reserve_as_another_process(count)))
 
 
-def _reserve_as_another_process(count: int) -> list[int]:
-    from django_hilo.counters import reserve
+def assert_given_once(kept: set[int]) -> None:
+    """Neither others get these numbers nor this process, which gets none of theirs."""
+    others = numbers_of_others()
+    assert not kept & others
+    assert not {next_number(Order) for _ in range(50)} & (others | kept)
 
+
+def _reserve_as_another_process(count: int) -> list[int]:
     numbers = reserve("orders", count).range
     return list(range(numbers.low, numbers.high + 1))
 
@@ -107,10 +114,7 @@ class TestRollbacks:
                     next_number(Order)
                 raise Undo
             kept = {next_number(Order) for _ in range(3)}
-        others = numbers_of_others()
-
-        assert not kept & others
-        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+        assert_given_once(kept)
 
     def test_a_savepoint_of_the_low_level_api(self):
         with transaction.atomic():
@@ -118,10 +122,7 @@ class TestRollbacks:
             next_number(Order)
             transaction.savepoint_rollback(savepoint)
             kept = {next_number(Order) for _ in range(3)}
-        others = numbers_of_others()
-
-        assert not kept & others
-        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+        assert_given_once(kept)
 
     def test_a_savepoint_younger_than_the_range_leaves_the_range(self):
         with transaction.atomic():
@@ -146,10 +147,7 @@ class TestRollbacks:
                 next_number(Order)
                 cursor.execute(rollback)
             kept = {next_number(Order) for _ in range(3)}
-        others = numbers_of_others()
-
-        assert not kept & others
-        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+        assert_given_once(kept)
 
     @sqlite_only
     def test_sql_that_rolls_back_everything(self):
@@ -158,10 +156,7 @@ class TestRollbacks:
             execute("ROLLBACK")
             execute("BEGIN")
             kept = {next_number(Order) for _ in range(3)}
-        others = numbers_of_others()
-
-        assert not kept & others
-        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+        assert_given_once(kept)
 
     def test_a_wrapper_of_the_callers_stays_the_callers(self):
         seen = []
@@ -184,9 +179,7 @@ class TestRollbacks:
         with transaction.atomic():
             next_number(Order)
             transaction.set_rollback(True)
-        others = numbers_of_others()
-
-        assert not {next_number(Order) for _ in range(50)} & others
+        assert_given_once(set())
 
     def test_an_earlier_hook_that_raises(self):
         def fail():
@@ -195,10 +188,7 @@ class TestRollbacks:
         with pytest.raises(Undo), transaction.atomic():
             transaction.on_commit(fail)
             kept = {next_number(Order)}
-        others = numbers_of_others()
-
-        assert not kept & others
-        assert not {next_number(Order) for _ in range(50)} & (others | kept)
+        assert_given_once(kept)
 
     def test_an_earlier_hook_that_takes_numbers(self):
         taken = []
@@ -214,9 +204,7 @@ class TestRollbacks:
             next_number(Order)
             connection.close()
             Order.objects.count()
-        others = numbers_of_others()
-
-        assert not {next_number(Order) for _ in range(50)} & others
+        assert_given_once(set())
 
     def test_without_autocommit(self):
         connection.set_autocommit(False)
@@ -227,10 +215,7 @@ class TestRollbacks:
             transaction.commit()
         finally:
             connection.set_autocommit(True)
-        others = numbers_of_others()
-
-        assert second not in others
-        assert not {next_number(Order) for _ in range(50)} & others
+        assert_given_once({second})
         if CHOSEN != "sqlite":
             assert first != second
 
@@ -340,29 +325,31 @@ class TestOwnConnection:
         assert Order.objects.count() == HiLoDocument.objects.get().max == 40
 
     def test_the_own_connection_is_closed_in_tests(self):
-        from django_hilo._database import own_connection as module
-
         with transaction.atomic():
             next_number(Order)
 
-        assert module._own_connections["default"]._wrapper.connection is None
+        assert own_connection._own_connections["default"]._wrapper.connection is None
+
+    @pytest.fixture
+    def stays_open(self, monkeypatch):
+        """Let the own connection be kept, as outside of tests."""
+        monkeypatch.setattr(own_connection, "in_tests", lambda: False)
+        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+        own_connection._own_connections.clear()
+        yield
+        for own in own_connection._own_connections.values():
+            own._wrapper.close()
 
     @pytest.mark.parametrize("stop", ["kill", "become_a_standby"])
-    def test_an_own_connection_of_no_use_is_replaced(self, monkeypatch, stop):
+    def test_an_own_connection_of_no_use_is_replaced(self, stays_open, stop):
         if stop == "become_a_standby" and CHOSEN != "postgres":
             pytest.skip("PostgreSQL's sessions that refuse writes")
-        from django_hilo._database import own_connection as module
-
-        monkeypatch.setattr(module, "in_tests", lambda: False)
-        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
-        module._own_connections.clear()
         with transaction.atomic():
             next_number(Order)
-            own = module._own_connections["default"]._wrapper
+            own = own_connection._own_connections["default"]._wrapper
             assert own.connection is not None
             {"kill": kill, "become_a_standby": become_a_standby}[stop](own)
             assert len(set(next_ids(Order, 100))) == 100
-        module._own_connections["default"]._wrapper.close()
 
     @pytest.mark.skipif(CHOSEN != "postgres", reason="MariaDB's callers are not asked")
     def test_a_callers_connection_that_was_killed(self):
@@ -376,15 +363,9 @@ class TestOwnConnection:
         connection.close()
         assert Order.objects.create().id
 
-    def test_one_extra_connection_for_many_threads(self, monkeypatch):
-        from django_hilo._database import own_connection as module
-
-        monkeypatch.setattr(module, "in_tests", lambda: False)
-        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
-        opened = []
-        copy = module._copy
-        monkeypatch.setattr(module, "_copy", lambda c: opened.append(1) or copy(c))
-        module._own_connections.clear()
+    def test_one_extra_connection_for_many_threads(self, monkeypatch, stays_open):
+        copy = Mock(wraps=own_connection._copy)
+        monkeypatch.setattr(own_connection, "_copy", copy)
 
         def ask():
             with transaction.atomic():
@@ -393,8 +374,7 @@ class TestOwnConnection:
         for _ in range(4):
             in_thread(ask)
 
-        assert opened == [1]
-        module._own_connections["default"]._wrapper.close()
+        copy.assert_called_once()
 
 
 def kill(wrapper) -> None:
@@ -466,14 +446,8 @@ class AfterFlush(TransactionTestCase):
         self.assertEqual(Order.objects.create().id, "orders/1-A")
 
 
-class AfterFlushOfSomeApps(TransactionTestCase):
+class AfterFlushOfSomeApps(AfterFlush):
     available_apps = ["django_hilo", "tests.apps.records"]
-
-    def test_the_memory_is_flushed_with_the_tables(self):
-        self.assertEqual(Order.objects.create().id, "orders/1-A")
-
-    def test_the_memory_is_flushed_with_the_tables_again(self):
-        self.assertEqual(Order.objects.create().id, "orders/1-A")
 
 
 @transactional
@@ -562,10 +536,6 @@ class TestInterrupts:
                 assert reserve("orders", 32).range.low > 0
 
 
-def counter() -> HiLoDocument:
-    return HiLoDocument.objects.get(collection="orders", node_tag="A")
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(IS_MYSQL, reason="MariaDB forgets the older savepoint")
 def test_a_savepoint_name_that_is_used_again():
@@ -591,7 +561,7 @@ def test_composed_sql_that_rolls_back():
         cursor.execute("SAVEPOINT own")
         next_number(Order)
         cursor.execute(sql.SQL("ROLLBACK TO SAVEPOINT own"))
-    assert [next_number(Order), counter().max] == [1, 32]
+    assert [next_number(Order), max_of()] == [1, 32]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -633,7 +603,7 @@ class TestSchemas:
         self.use("tenant")
         with transaction.atomic():
             assert Order.objects.create().id == "orders/1-A"
-            assert counter().max == 32
+            assert max_of() == 32
         assert Order.objects.create().id == "orders/2-A"
         assert execute("SELECT max FROM public.django_hilo_hilodocument") == [(32,)]
 
@@ -732,23 +702,20 @@ class TestAThreadThatComesBackToItself:
         assert found == [NestedReservation if IS_MYSQL else 1]
         assert next_number("orders") == 2
 
-    def test_a_receiver_of_connection_created(self):
+    def test_a_receiver_of_connection_created(self, receive):
         found = []
         ask = self.asker(found)
 
-        def receive(**kwargs):
-            connection_created.disconnect(receive)
+        def ask_once(**kwargs):
+            connection_created.disconnect(ask_once)
             ask()
 
         next_number("orders")
         HiLoDocument.objects.create(collection="others", node_tag="A")
         connections["default"].close()
-        connection_created.connect(receive)
-        try:
-            with transaction.atomic():
-                next_ids("orders", 100)
-        finally:
-            connection_created.disconnect(receive)
+        receive(connection_created, ask_once)
+        with transaction.atomic():
+            next_ids("orders", 100)
         assert len(found) == 1
         assert next_number("others") == (2 if found == [1] else 1)
 

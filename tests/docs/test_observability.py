@@ -61,19 +61,6 @@ def load() -> Iterator[Callable[[str], ModuleType]]:
         signal.sender_receivers_cache.clear()
 
 
-@pytest.fixture
-def receive() -> Iterator[Callable[[Signal, Callable[..., None]], None]]:
-    connected = []
-
-    def connect(signal: Signal, receiver: Callable[..., None]) -> None:
-        signal.connect(receiver, weak=False)
-        connected.append((signal, receiver))
-
-    yield connect
-    for signal, receiver in connected:
-        signal.disconnect(receiver)
-
-
 class TestRecipes:
     @pytest.fixture
     def reader(self, monkeypatch) -> InMemoryMetricReader:
@@ -216,14 +203,12 @@ class TestSignals:
         stays = HiLoDocument.objects.filter(collection="letters", max=32).exists()
         assert stays is (CHOSEN != "sqlite")
 
-    def test_errors_stop_nobody(self, receive, caplog):
-        told = []
-
+    def test_errors_stop_nobody(self, receive, heard, caplog):
         def fail(**facts: Any) -> None:
             raise ValueError("the exporter is away")
 
         receive(range_reserved, fail)
-        receive(range_reserved, lambda **facts: told.append(facts))
+        told = heard(range_reserved)
         assert next_id(Order) == "orders/1-A"
         assert told
         (record,) = [r for r in caplog.records if r.name == "django.dispatch"]

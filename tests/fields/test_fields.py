@@ -9,10 +9,13 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.core import serializers
+from django.core.management import call_command
 from django.db import IntegrityError, connection, connections, transaction
 from django.db.migrations.state import ProjectState
 from django.db.models import signals
+from django.forms import modelform_factory
 from django.test.utils import CaptureQueriesContext
+from rest_framework.serializers import ModelSerializer
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
@@ -56,19 +59,15 @@ def statements(*expected: str, using: str = "default"):
         assert sql.upper().startswith(start.upper()), found
 
 
-@contextlib.contextmanager
-def reservations(expected: int):
-    seen = []
+@pytest.fixture
+def reservations(heard):
+    @contextlib.contextmanager
+    def counted(expected: int):
+        seen = heard(range_reserved, "reservation")
+        yield
+        assert len(seen) == expected, seen
 
-    def receive(reservation, **kwargs):
-        seen.append(reservation)
-
-    range_reserved.connect(receive)
-    try:
-        yield seen
-    finally:
-        range_reserved.disconnect(receive)
-    assert len(seen) == expected, seen
+    return counted
 
 
 @pytest.fixture
@@ -77,12 +76,6 @@ def filled(db):
     for model in (Order, OrderLine, Invoice, Plain, Numbered, Car, Place, Seat, Person):
         next_id(model)
     next_id(Bistro._meta.get_field("code"))
-
-
-def max_of(collection: str, tag: str = "A", using: str = "default") -> int:
-    return (
-        HiLoDocument.objects.using(using).get(collection=collection, node_tag=tag).max
-    )
 
 
 class TestSave:
@@ -193,7 +186,7 @@ class TestSave:
         assert Order.objects.db_manager("other").next_id() == "orders/2-B"
         assert Order.objects.create().id == "orders/1-A"
 
-    def test_the_memory_being_empty_costs_one_reservation(self):
+    def test_the_memory_being_empty_costs_one_reservation(self, reservations):
         with reservations(1):
             Order.objects.create()
         with reservations(0):
@@ -291,7 +284,9 @@ class TestShapes:
 
 
 class TestBulk:
-    def test_bulk_create_costs_one_reservation_and_one_insert(self, filled):
+    def test_bulk_create_costs_one_reservation_and_one_insert(
+        self, filled, reservations
+    ):
         next_ids(Order, 31)
         with reservations(1):
             orders = Order.objects.bulk_create((Order() for _ in range(200)), 70)
@@ -344,17 +339,14 @@ class TestOtherWriters:
         assert order.pk == "orders/2-A"
         assert len({o.pk for o in batch}) == 3
 
-    def test_receivers_of_pre_save_see_the_id(self, filled):
+    def test_receivers_of_pre_save_see_the_id(self, filled, receive):
         seen = []
 
-        def receive(instance, **kwargs):
+        def see(instance, **kwargs):
             seen.append(instance.pk)
 
-        signals.pre_save.connect(receive, sender=Order)
-        try:
-            Order.objects.create()
-        finally:
-            signals.pre_save.disconnect(receive, sender=Order)
+        receive(signals.pre_save, see, Order)
+        Order.objects.create()
         assert seen == ["orders/2-A"]
 
     def test_natural_keys_without_ids(self, filled):
@@ -448,8 +440,6 @@ class TestColumn:
         assert OwnField().deconstruct()[1] == f"{__name__}.OwnField"
 
     def test_no_migration_is_missing(self):
-        from django.core.management import call_command
-
         call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 
 
@@ -461,7 +451,7 @@ class TestNothingIsBurnt:
     """Neither Order(), nor forms, nor validation takes a number."""
 
     @pytest.fixture(autouse=True)
-    def unchanged(self, filled):
+    def unchanged(self, filled, reservations):
         yield
         with reservations(0):
             assert Order.objects.create().id == "orders/2-A"
@@ -473,16 +463,12 @@ class TestNothingIsBurnt:
             Order(name="x" * 51).full_clean()
 
     def test_by_forms(self):
-        from django.forms import modelform_factory
-
         form_class = modelform_factory(Order, fields="__all__")
         assert list(form_class().fields) == ["name"]
         form_class()
         assert not form_class({"name": "x" * 51}).is_valid()
 
     def test_by_an_editable_field(self):
-        from django.forms import modelform_factory
-
         form_class = modelform_factory(Editable, fields="__all__")
         assert not form_class()["id"].value()
         form = form_class({"id": "", "name": "x"})
@@ -490,8 +476,6 @@ class TestNothingIsBurnt:
         assert form.save().pk == "editables/1-A"
 
     def test_by_serializers(self):
-        from rest_framework.serializers import ModelSerializer
-
         class OrderSerializer(ModelSerializer):
             class Meta:
                 model = Order

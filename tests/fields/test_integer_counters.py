@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from io import StringIO
 
 import pytest
 from django.apps import apps
@@ -24,6 +23,7 @@ from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
 from django_hilo.sources.column import ColumnCounter, ColumnSequence
 from tests.apps.numbers.models import Box, Crate, Item, Note, Place, SpecialItem, Tag
+from tests.support.commands import told_by
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
 
@@ -84,12 +84,12 @@ class TestSequences:
     def test_a_reset_costs_each_process_one_save(self, new_process, monkeypatch):
         """Of loaddata and sqlsequencereset; what is held is not known to the server."""
         first, processes, failed = keys_of_new(Item, 1)[0], [], [0] * 3
-        call_command("sqlsequencereset", "numbers", stdout=(out := StringIO()))
+        reset = told_by("sqlsequencereset", "numbers")
         for _ in failed:
             new_process()
             processes.append(pool.current())
             next_numbers(Item, 2)
-        execute(*[line for line in out.getvalue().splitlines() if "_item" in line])
+        execute(*[line for line in reset.splitlines() if "_item" in line])
         assert insert_item_by_default() == first + 1
         for turn in range(300):
             monkeypatch.setattr(pool, "_pool", processes[turn % 3])
@@ -221,7 +221,7 @@ class TestRows:
         assert keys_of_new(Item, 40)[-1] > mine + 32
 
     @pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's default.")
-    def test_a_return_lowers_the_default_with_max(self):
+    def test_a_return_lowers_the_default_with_max(self, receive):
         """Who reserves between the two would leave what went back a gap."""
         first = keys_of_new(Item, 1)[0]
         reserved = []
@@ -230,11 +230,8 @@ class TestRows:
             reserved.extend(resolve(Item).source.reserve("default", 5))
             assert last == first
 
-        range_returned.connect(reserve_at_once)
-        try:
-            assert return_ranges() == 1
-        finally:
-            range_returned.disconnect(reserve_at_once)
+        receive(range_returned, reserve_at_once)
+        assert return_ranges() == 1
         assert [each.range.low for each in reserved] == [first + 1]
         assert insert_item_by_default() == first + 6
 

@@ -1,11 +1,8 @@
 """HiLoBigAutoField in forms, the admin, DRF, REST and the commands."""
 
-from io import StringIO
-
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.forms import modelform_factory
 from django.test import Client
 from rest_framework import serializers
@@ -14,6 +11,7 @@ from django_hilo.counters import read_max
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
+from tests.support.commands import told_by
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 
@@ -131,19 +129,14 @@ class TestREST:
 
 
 class TestCommands:
-    def run(self, command: str, *arguments: str) -> str:
-        out = StringIO()
-        call_command(command, *arguments, stdout=out)
-        return out.getvalue()
-
     def test_hilo_raise_max(self, new_process):
         high = Item.objects.create().pk + 5000
         execute("INSERT INTO numbers_item (id, name) VALUES (%s, '')", high)
-        text = self.run("hilo_raise_max", "numbers_item", "--dry-run")
+        text = told_by("hilo_raise_max", "numbers_item", "--dry-run")
         assert f"to {high}." in text
-        assert f"to {high}." in self.run("hilo_raise_max", "numbers_item")
+        assert f"to {high}." in told_by("hilo_raise_max", "numbers_item")
         if CHOSEN != "postgres":
             assert read_max("numbers_item", node_tag="") == high
-        assert f"the highest number in use is {high}" in self.run("hilo_raise_max")
+        assert f"the highest number in use is {high}" in told_by("hilo_raise_max")
         # Also a process that goes on draws over it, range by range.
         assert max(next_number(Item) for _ in range(40)) > high

@@ -1,14 +1,12 @@
 """Rows with the separator that settings had before; see docs/how-to/run-books.md."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 
 from django_hilo.generator import next_id
 from django_hilo.models import HiLoDocument
 from django_hilo.sharding import bucket_of
 from tests.apps.records.models import Claim, Invoice, Letter, Order
+from tests.support.commands import told_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,9 +37,7 @@ class TestLivingWithBoth:
     def test_raise_max_counts_them(self, new_process):
         HiLoDocument.objects.all().delete()
         new_process()
-        out = StringIO()
-        call_command("hilo_raise_max", "orders", stdout=out)
-        assert "was raised: 0 to 9." in out.getvalue()
+        assert "was raised: 0 to 9." in told_by("hilo_raise_max", "orders")
         assert Order.objects.create().pk == "orders:10-A"
 
     def test_floors(self, new_process):

@@ -1,10 +1,9 @@
 """hilo_adopt: counters move between other systems and us, and never fall."""
 
 from collections.abc import Iterator
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 
 from django_hilo.generator import next_number
@@ -13,6 +12,7 @@ from django_hilo.sources import ForeignCounter, Row, hibernate, rules
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order, Plain
 from tests.support import foreign
+from tests.support.commands import told_by
 from tests.support.foreign import needs_postgresql
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,9 +46,7 @@ def stored() -> int | None:
 
 
 def adopt(*arguments: str) -> str:
-    output = StringIO()
-    call_command("hilo_adopt", *arguments, stdout=output)
-    return output.getvalue()
+    return told_by("hilo_adopt", *arguments)
 
 
 def own_max() -> int:

@@ -18,7 +18,7 @@ from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, child_environment
-from tests.support.commands import PROJECT
+from tests.support.commands import PROJECT, told_by
 from tests.support.patience import PATIENCE
 from tests.support.sql import execute
 from tests.support.writers import writers
@@ -30,9 +30,7 @@ pytestmark = [
 
 
 def run(*arguments: str, **options: object) -> str:
-    out = StringIO()
-    call_command("hilo_raise_max", *arguments, stdout=out, **options)
-    return out.getvalue()
+    return told_by("hilo_raise_max", *arguments, **options)
 
 
 def insert_by_sql(*keys: str, using: str = "default") -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -20,16 +19,14 @@ from django_hilo.sharding import bucket_of
 from django_hilo.sources import hibernate
 from tests.apps.buckets.models import Check, Deal, Part
 from tests.apps.records.models import Invoice, Order
-from tests.support.commands import PROJECT
+from tests.support.commands import PROJECT, told_by
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 
 def show(*arguments: str, **options: object) -> str:
-    out = StringIO()
-    call_command("hilo_show", *arguments, stdout=out, no_color=True, **options)
-    return out.getvalue()
+    return told_by("hilo_show", *arguments, no_color=True, **options)
 
 
 def counters(**options: object) -> list[str]:

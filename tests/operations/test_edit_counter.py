@@ -19,6 +19,7 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import Change, counter_changed, range_reserved
 from tests.apps.records.models import Order
+from tests.support.counters import counter, max_of
 from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -27,10 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 @pytest.fixture
 def told(heard):
     return heard(counter_changed, "change", "old", "new", "user")
-
-
-def counter(collection="orders", node_tag="A", using="default") -> HiLoDocument:
-    return HiLoDocument.objects.using(using).get(pk=f"{collection}/{node_tag}")
 
 
 def lower(document: HiLoDocument, number: int) -> HiLoDocument:
@@ -75,7 +72,7 @@ class TestRaise:
         edit_counter.raise_max(counter(), 500, user=None)
         assert next_number(Order) == 2
         assert return_ranges() == 0
-        assert counter().max == 500
+        assert max_of() == 500
 
     def test_it_loses_no_reservation_that_came_in_between(self, python):
         next_number(Order)
@@ -85,7 +82,7 @@ class TestRaise:
             CounterNotLowered, match="now 132 and cannot be lowered to 100"
         ):
             edit_counter.raise_max(seen, 100, user=None)
-        assert counter().max == 132
+        assert max_of() == 132
         assert edit_counter.raise_max(seen, 200, user=None).max == 200
         assert reserve("orders", 1).range.low == 201
 
@@ -120,7 +117,7 @@ class TestLower:
         Order.objects.create(id="orders/70-A")
         with pytest.raises(CounterNotLowered, match=r"'orders/70-A'.*lower than 70"):
             lower(counter(), 69)
-        assert counter().max == 70
+        assert max_of() == 70
         assert lower(counter(), 70)
 
     def test_rows_of_other_nodes_and_collections_do_not_count(self):
@@ -148,7 +145,7 @@ class TestLower:
         python("from django_hilo.counters import reserve; reserve('orders', 32)")
         with pytest.raises(CounterNotLowered, match="was changed in the meantime"):
             lower(seen, 40)
-        assert counter().max == 132
+        assert max_of() == 132
 
     def test_a_return_after_it_is_refused(self):
         reserved = reserve("orders", 100)
@@ -241,15 +238,12 @@ def test_a_prefix_is_set_and_told(told):
     ]
 
 
-def test_a_receiver_that_fails_stops_nobody():
-    def receiver(**kwargs):
+def test_a_receiver_that_fails_stops_nobody(receive):
+    def fail(**kwargs):
         raise RuntimeError
 
-    counter_changed.connect(receiver)
-    try:
-        assert edit_counter.take_gapless("invoices", using="default", user=None) == 1
-    finally:
-        counter_changed.disconnect(receiver)
+    receive(counter_changed, fail)
+    assert edit_counter.take_gapless("invoices", using="default", user=None) == 1
 
 
 @pytest.fixture
@@ -267,21 +261,15 @@ class OrdersOnOther:
         return db == "default"
 
 
-def document(key: str = "orders/A") -> HiLoDocument:
-    return HiLoDocument.objects.get(pk=key)
-
-
 @pytest.fixture(params=[counter_changed, range_reserved])
-def bad_receiver(request):
+def bad_receiver(request, receive):
     """A receiver that writes an audit row which the database refuses."""
     Group.objects.create(name="taken")
 
     def audit(**kwargs):
         Group.objects.create(name="taken")
 
-    request.param.connect(audit)
-    yield
-    request.param.disconnect(audit)
+    receive(request.param, audit)
 
 
 class TestReceivers:
@@ -318,7 +306,7 @@ class TestTables:
         ServerPrefix.objects.create(node_tag="B", prefix="b-")
         assert Order.objects.create().pk == "orders/b-1"
         settings.HILO = {"NODE_TAG": "A", "SHOW_NODE_TAG": False}
-        row = document("orders/B")
+        row = counter(tag="B")
         with pytest.raises(CounterNotLowered, match="orders/b-1"):
             edit_counter.lower_max(row, 0, state=edit_counter.state_of(row), user=None)
 

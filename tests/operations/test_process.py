@@ -8,11 +8,10 @@ import sys
 import pytest
 
 from django_hilo.generator import next_number
-from django_hilo.identifiers import parse
-from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
 from tests.conftest import PREAMBLE, child_environment
 from tests.support.commands import PROJECT
+from tests.support.counters import max_of
 from tests.support.databases import CHOSEN
 from tests.support.patience import LONGEST
 from tests.support.sql import execute
@@ -20,30 +19,22 @@ from tests.support.sql import execute
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def max_of_orders() -> int:
-    return HiLoDocument.objects.get(collection="orders", node_tag="A").max
-
-
-def highest_given() -> int:
-    return max(parse(key).number for key in Order.objects.values_list("pk", flat=True))
-
-
 class TestExit:
     def test_the_unused_end_goes_back(self, python):
         python("Order.objects.create()")
-        assert max_of_orders() == 1
+        assert max_of() == 1
 
     def test_of_a_thread_and_after_an_error(self, python):
         python("Order.objects.create(); raise SystemExit(3)", expect=3)
         python("Order.objects.create(); 1 / 0", expect=1)
-        assert max_of_orders() == 2
+        assert max_of() == 2
 
     def test_of_a_process_without_a_connection(self, python):
         python(
             "from django.db import connections\n"
             "Order.objects.create(); connections.close_all()"
         )
-        assert max_of_orders() == 1
+        assert max_of() == 1
 
     def test_a_killed_process_leaves_a_gap(self, python):
         python(
@@ -51,7 +42,7 @@ class TestExit:
             "Order.objects.create(); os.kill(os.getpid(), signal.SIGKILL)",
             expect=-signal.SIGKILL,
         )
-        assert max_of_orders() == 32
+        assert max_of() == 32
         assert python("print(Order.objects.create().id)") == "orders/33-A"
 
     def test_a_database_that_is_away_at_the_end(self, python):
@@ -64,7 +55,7 @@ class TestExit:
             "def fail(self): raise OperationalError('gone')\n"
             "BaseDatabaseWrapper.connect = fail\n"
         )
-        assert max_of_orders() == 32
+        assert max_of() == 32
 
     @pytest.mark.skipif(
         (3, 12) <= sys.version_info < (3, 12, 3), reason="it starts no thread any more"
@@ -99,7 +90,7 @@ connections.close_all()
 """
         told = python(code + stand_still)
         assert "within 0.1 s" in told
-        assert max_of_orders() == 32
+        assert max_of() == 32
 
     def test_an_error_of_a_return_is_shown(self, python):
         assert "TypeError" in python(
@@ -268,7 +259,7 @@ next_number("orders")
         # The first process's range stays out while its children live: 2 ranges of 32
         # are gaps but for what each child gave back.
         assert Order.objects.count() == 6
-        assert max_of_orders() <= 32 + 2 + 32 + 2
+        assert max_of() <= 32 + 2 + 32 + 2
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="a role with a connection limit")

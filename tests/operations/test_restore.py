@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from django_hilo.signals import counter_fell_back
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Letter, Order
 from tests.support import writers as writing
+from tests.support.commands import told_by
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 from tests.support.writers import Backup, Writer
@@ -48,9 +48,7 @@ def backup() -> Iterator[Callable[..., Backup]]:
 
 
 def raise_max(*arguments: str) -> str:
-    out = StringIO()
-    call_command("hilo_raise_max", *arguments, stdout=out)
-    return out.getvalue()
+    return told_by("hilo_raise_max", *arguments)
 
 
 def numbers(ids: list[str]) -> list[int]:
@@ -202,18 +200,17 @@ class TestCountersOnly:
 
 
 @pytest.fixture
-def told() -> Iterator[list[dict[str, Any]]]:
+def told(receive) -> list[dict[str, Any]]:
     """Return what `counter_fell_back` was sent with, to a receiver that takes ids."""
     found: list[dict[str, Any]] = []
 
-    def receive(**facts: Any) -> None:
+    def take(**facts: Any) -> None:
         if not connection.in_atomic_block:
             next_number("orders")
         found.append(facts)
 
-    counter_fell_back.connect(receive)
-    yield found
-    counter_fell_back.disconnect(receive)
+    receive(counter_fell_back, take)
+    return found
 
 
 @pytest.mark.parametrize("fall_back", [truncate, lower_by_sql])

@@ -16,10 +16,12 @@ from django_hilo._allocation.target import Target
 from django_hilo.counters import reservation
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.ravendb import endpoints, views
 from django_hilo.ravendb.databases import server_tag_of
 from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
+from tests.support.counters import max_of, preset
 from tests.support.databases import CHOSEN
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -77,15 +79,6 @@ class Raven:
 @pytest.fixture
 def raven() -> Raven:
     return Raven()
-
-
-def max_of(collection: str = "orders", using: str = "default", tag: str = "A") -> int:
-    rows = HiLoDocument.objects.using(using)
-    return rows.get(collection=collection, node_tag=tag).max
-
-
-def preset(max: int, collection: str = "orders") -> None:
-    HiLoDocument.objects.create(collection=collection, node_tag="A", max=max)
 
 
 class TestNext:
@@ -519,8 +512,6 @@ class TestTransactions:
             monkeypatch.setitem(connections.settings[alias], "ATOMIC_REQUESTS", True)
 
     def test_the_range_is_committed_before_the_answer(self, raven, monkeypatch):
-        from django_hilo.ravendb import endpoints
-
         inside = []
 
         def unstored(response):
@@ -532,8 +523,6 @@ class TestTransactions:
         assert inside == [(False, 32)]
 
     def test_an_error_after_the_reservation_burns_it(self, raven, monkeypatch):
-        from django_hilo.ravendb import views
-
         monkeypatch.setattr(views, "id_start", lambda *parts: 1 / 0)
         assert raven.next().status_code == 500
         monkeypatch.undo()

@@ -12,6 +12,7 @@ from django.db import (
     transaction,
 )
 from django.db.migrations.writer import MigrationWriter
+from django.forms import modelform_factory
 from django.test.utils import isolate_apps
 
 from django_hilo.checks.fields import check_model
@@ -209,18 +210,11 @@ class TestPartOfARow:
         Parcel.objects.update_or_create(pk=parcel.pk, defaults={"deal": late})
         assert stored(parcel, "deals_bucket") == bucket_of(late.id)
 
-    def test_post_save_is_told(self, deal):
-        parcel, told = Parcel.objects.create(deal=deal), []
-
-        def tell(update_fields, **kwargs):
-            told.append(update_fields)
-
-        models.signals.post_save.connect(tell, Parcel)
-        try:
-            for names in (["deal_id"], ["size"], ["deals_bucket", "deal"], None):
-                parcel.save(update_fields=names)
-        finally:
-            models.signals.post_save.disconnect(tell, Parcel)
+    def test_post_save_is_told(self, deal, heard):
+        parcel = Parcel.objects.create(deal=deal)
+        told = heard(models.signals.post_save, "update_fields", sender=Parcel)
+        for names in (["deal_id"], ["size"], ["deals_bucket", "deal"], None):
+            parcel.save(update_fields=names)
         both = frozenset({"deal", "deals_bucket"})
         assert told == [{"deal_id", "deals_bucket"}, {"size"}, both, None]
 
@@ -354,8 +348,6 @@ class TestTheField:
         assert (clone.source, clone.null, clone.editable) == ("deal", True, False)
 
     def test_no_form_asks_for_it(self):
-        from django.forms import modelform_factory
-
         form = modelform_factory(Part, fields="__all__")
         assert list(form().fields) == ["deal", "size"]
 

@@ -66,31 +66,30 @@ class TestRowsThatAreMissing:
         assert not is_certain
         assert execute("SELECT * FROM hibernate_unique_key") == []
 
-    def test_without_a_unique_key(self, make):
-        make(foreign.MULTIPLE)
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            [foreign.MULTIPLE],
+            [
+                foreign.MULTIPLE,
+                "CREATE INDEX by_name ON hibernate_sequences (sequence_name)",
+            ],
+            [
+                "CREATE TABLE hibernate_sequences (sequence_name varchar(255) "
+                "NOT NULL, tenant int NOT NULL DEFAULT 0, "
+                "sequence_next_hi_value int, PRIMARY KEY (sequence_name, tenant))"
+            ],
+        ],
+        ids=["no index", "an index that is not unique", "one of more columns"],
+    )
+    def test_without_a_unique_key(self, make, statements):
+        make(*statements)
         with pytest.raises(SourceMismatch, match="Insert it with 0 before any"):
             drawn(MULTIPLE)
         message, is_certain = told(MULTIPLE)
         assert "cannot be created safely" in message
         assert not is_certain
         assert execute("SELECT * FROM hibernate_sequences") == []
-
-    def test_an_index_that_is_not_unique_is_none(self, make):
-        make(
-            foreign.MULTIPLE,
-            "CREATE INDEX by_name ON hibernate_sequences (sequence_name)",
-        )
-        with pytest.raises(SourceMismatch, match="Insert it with 0"):
-            drawn(MULTIPLE)
-
-    def test_a_unique_key_of_more_columns_is_none(self, make):
-        make(
-            "CREATE TABLE hibernate_sequences (sequence_name varchar(255) NOT NULL, "
-            "tenant int NOT NULL DEFAULT 0, sequence_next_hi_value int, "
-            "PRIMARY KEY (sequence_name, tenant))"
-        )
-        with pytest.raises(SourceMismatch, match="Insert it with 0"):
-            drawn(MULTIPLE)
 
 
 class TestRowsThatAreWrong:

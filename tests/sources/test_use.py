@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from django_hilo._operations.remote import known_gapless_target, lend
 from django_hilo.checks.fields import check_field
 from django_hilo.exceptions import CounterExhausted, HiLoError, RangeNotLent
-from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.generator import (
     aiter_ids,
     anext_number,
@@ -131,10 +131,6 @@ class TestCollections:
         assert Order.objects.create().pk == f"orders/{before * 10}"
 
     def test_a_field_knows_its_source(self):
-        from django.db import models
-
-        from django_hilo.fields import HiLoBigAutoField
-
         with isolate_apps("tests.apps.numbers"):
 
             class Bolt(models.Model):

@@ -1,8 +1,11 @@
 """Commands that a test waits for."""
 
 import subprocess
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from django.core.management import call_command
 
 from tests.support.patience import LONGEST
 
@@ -27,3 +30,10 @@ def run(
 def output_of(*command: object, **options: Any) -> str:
     """Run a command; return its output without the white space around it."""
     return run(*command, **options).stdout.strip()
+
+
+def told_by(name: str, *arguments: str, **options: Any) -> str:
+    """Run a command of Django's in this process; return what it printed."""
+    out = StringIO()
+    call_command(name, *arguments, stdout=out, **options)
+    return out.getvalue()

@@ -21,6 +21,7 @@ from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
 from tests.conftest import child_environment
 from tests.support.commands import PROJECT
+from tests.support.counters import max_of, preset
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 from tests.support.programs import Program, require
@@ -142,14 +143,6 @@ def require_client(kind: str) -> None:
         require("The npm client is missing: npm install --prefix tests/long/interop")
     if kind == "python" and importlib.util.find_spec("ravendb") is None:
         require("The Python client is missing: pip install ravendb")
-
-
-def preset(max: int) -> None:
-    HiLoDocument.objects.create(collection="orders", node_tag="A", max=max)
-
-
-def max_of(collection: str = "orders") -> int:
-    return HiLoDocument.objects.get(collection=collection, node_tag="A").max
 
 
 def numbers(ids: list[str]) -> list[int]:
