@@ -18,7 +18,7 @@ class Lock(_RLock):  # type: ignore[misc]  # of a class that is known at run tim
     is_held_here = _RLock._is_owned  # of threading's conditions
 
     # Python 3.14 calls the handlers of signals between a lock's own __enter__ and the
-    # block (gh-148874), but not after one that is written in Python.
+    # block (gh-148874, mended in 3.15), but not after one that is written in Python.
     if sys.version_info[:2] == (3, 14):
 
         def __enter__(self) -> bool:
