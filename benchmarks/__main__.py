@@ -31,6 +31,7 @@ MEASUREMENTS = (
     "waits",
     "startup",
     "memory",
+    "many",
     "far",
     "growth",
     "large",

@@ -23,7 +23,7 @@ from benchmarks.shop.models import (
     UuidOrder,
 )
 
-WRITERS = 8
+WRITERS = (8, 32, 64)
 LONG_WRITERS = 4
 LONG = 0.02
 MODELS = (AutoOrder, CountedOrder, Order, SequencesOrder, SingleOrder, UuidOrder)
@@ -37,16 +37,17 @@ def measure(bench: Bench) -> Iterator[Finding]:
             "HILO_TEST_POSTGRES."
         )
         return
-    yield from rows(bench, bench.server)
+    for writers in WRITERS[: bench.scaled(3, 1)]:
+        yield from rows(bench, bench.server, writers)
     yield from long_transactions(bench, bench.server)
     empty(bench.server, *MODELS)
 
 
-def rows(bench: Bench, using: str) -> Iterator[Finding]:
-    """Compare the rows that 8 processes create in a second."""
+def rows(bench: Bench, using: str, writers: int) -> Iterator[Finding]:
+    """Compare the rows that some processes create in a second."""
     figures = rates(
         bench,
-        WRITERS,
+        writers,
         {
             "HiLoField": partial(_create, Order, using),
             "BigAutoField": partial(_create, AutoOrder, using),
@@ -55,7 +56,7 @@ def rows(bench: Bench, using: str) -> Iterator[Finding]:
             "django-sequences": partial(SequencesOrder.create, using),
         },
     )
-    where = f"{TITLES[using]}, {WRITERS} processes"
+    where = f"{TITLES[using]}, {writers} processes"
     candidates = spreads(figures)
     for key, rival in (
         ("processes_counter", "a counter row per insert"),

@@ -49,7 +49,20 @@ def configure() -> None:
         databases[alias]["NAME"] = name
     settings.configure(
         DATABASES=databases,
-        INSTALLED_APPS=["django_hilo", "sequences", "benchmarks.shop"],
+        INSTALLED_APPS=[
+            "django.contrib.admin",
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django_hilo",
+            "sequences",
+            "benchmarks.shop",
+        ],
+        TEMPLATES=[
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "APP_DIRS": True,
+            }
+        ],
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
         HILO={},
         USE_TZ=True,

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from django.db import connections
 
-from benchmarks import graph, reservations, saves
+from benchmarks import graph, reservations, saves, waits
 from benchmarks.bench import Bench
-from benchmarks.databases import FAR, MYSQL, POSTGRES, TITLES, reached_by
+from benchmarks.databases import FAR, MARIADB, MYSQL, POSTGRES, TITLES, reached_by
 from benchmarks.proxy import in_process
 from benchmarks.results import Finding, Skipped
 from django_hilo.generator import return_ranges
 
 AWAY = 0.001
-PORTS = {POSTGRES: 5432, MYSQL: 3306}
+PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare reservations, rows and graphs over a proxy."""
+    """Compare reservations, rows, graphs and refills over a proxy."""
     for alias, port in PORTS.items():
         if not bench.has(alias):
             yield Skipped(f"{TITLES[alias]} 1 ms away: it is not there.")
@@ -42,3 +42,4 @@ def compared(bench: Bench, where: str) -> Iterator[Finding]:
     )
     yield from saves.found(figures, f"{where}, autocommit")
     yield from graph.compared(bench, FAR, where)
+    yield from waits.compared(bench, FAR, where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import time
 import tracemalloc
 from collections.abc import Iterable, Iterator
 
@@ -18,8 +17,6 @@ from django_hilo.generator import iter_ids, next_id
 
 COLLECTIONS = 20
 LONG = 1_048_576
-# Seconds in which collections are made.
-LONGEST = 150
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -56,18 +53,12 @@ def draw(name: str, using: str) -> None:
 
 
 def of_collections(using: str, points: list[int]) -> list[float]:
-    """Return what a collection with its range holds, where there are so many.
-
-    Of the last points nothing, where the time is over.
-    """
+    """Return what a collection with its range holds, where there are so many."""
     next_id("first-of-all", using)
     before, made, found = traced(), 0, []
-    until = time.monotonic() + LONGEST
     for point in points:
         for number in range(made, point):
             next_id(f"collection{number}", using)
-            if time.monotonic() > until:
-                return found
         made = point
         found.append((traced() - before) / point)
     return found

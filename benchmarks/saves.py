@@ -63,7 +63,7 @@ def found(figures: Figures, where: str) -> Iterator[Finding]:
     candidates = spreads(
         {name: [value * 1e6 for value in given] for name, given in figures.items()}
     )
-    rivals = {"create_auto": "BigAutoField", "create_uuid": "UUIDField, uuid4"}
+    rivals = {"create_auto": "BigAutoField", "create_uuid7": "UUIDField, uuid7"}
     for key, rival in rivals.items():
         pair = {name: candidates[name] for name in ("HiLoField", rival)}
         yield Result(key, where, ratio(figures, rival, "HiLoField"), pair, "us a row")

@@ -95,7 +95,8 @@ class Counter:
             if not self._ranges:
                 return None
             cached = self._ranges[0]
-            most = cached.left
+            # As many as were taken before: ids of idle counters cost memory.
+            most = min(cached.left, max(cached.next - cached.reservation.range.low, 4))
             if self._due_at >= 0:
                 # The caller takes the first id at once. The block ends where the next
                 # range is due, because only the next cut notices it.
@@ -104,9 +105,8 @@ class Counter:
                 most = most if self.is_due else min(most, until_due)
             made, count = style.block(cached.reservation, cached.next, most)
             cached.take(count)
-            ids = block_of(made)
-            self._block = _Block(ids, style, cached)
-            return ids
+            self._block = _Block(block_of(made), style, cached)
+            return self._block.ids
 
     def recall(self) -> None:
         """Take back the numbers whose ids are made but not taken."""

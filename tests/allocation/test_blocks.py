@@ -118,12 +118,12 @@ class TestIds:
 
 
 class TestCounters:
-    def test_a_block_ends_with_its_thousand(self, counter):
+    def test_blocks_grow_and_end_with_their_thousand(self, counter):
         sizes, ids = [], None
-        for _ in range(6):
-            ids = counter.cut(STYLE, ids)
+        while ids := counter.cut(STYLE, ids):
             sizes.append(len(list(ids)))
-        assert sizes == [998, 1000, 1000, 1000, 1000, 1]
+        assert sizes[:8] == [4, 5, 10, 20, 40, 80, 160, 320]
+        assert sizes[8:] == [359, 999, 1, 1000, 1000, 1000, 1]
 
     def test_the_block_of_others_is_used(self, counter):
         assert counter.cut(STYLE, None) is counter.cut(STYLE, None)
