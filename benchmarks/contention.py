@@ -14,6 +14,7 @@ from benchmarks.databases import SQLITE, TITLES, empty
 from benchmarks.processes import rush
 from benchmarks.results import Finding, Peers, Result, Skipped
 from benchmarks.rounds import interleaved, ratio, spreads
+from benchmarks.saves import warm
 from benchmarks.shop.models import (
     AutoOrder,
     CountedOrder,
@@ -26,6 +27,7 @@ from benchmarks.shop.models import (
 WRITERS = (8, 32, 64)
 LONG_WRITERS = 4
 LONG = 0.02
+HILO = "HiLoField"
 MODELS = (AutoOrder, CountedOrder, Order, SequencesOrder, SingleOrder, UuidOrder)
 
 
@@ -47,9 +49,10 @@ def rows(bench: Bench, using: str, writers: int) -> Iterator[Finding]:
     """Compare the rows that some processes create in a second."""
     figures = rates(
         bench,
+        using,
         writers,
         {
-            "HiLoField": partial(_create, Order, using),
+            HILO: partial(_create, Order, using),
             "BigAutoField": partial(_create, AutoOrder, using),
             "UUIDField, uuid4": partial(_create, UuidOrder, using),
             "a counter row per insert": partial(CountedOrder.create, using),
@@ -63,8 +66,8 @@ def rows(bench: Bench, using: str, writers: int) -> Iterator[Finding]:
         ("processes_sequences", "django-sequences"),
         ("processes_auto", "BigAutoField"),
     ):
-        pair = {name: candidates[name] for name in ("HiLoField", rival)}
-        yield Result(key, where, ratio(figures, "HiLoField", rival), pair, "rows/s")
+        pair = {name: candidates[name] for name in (HILO, rival)}
+        yield Result(key, where, ratio(figures, HILO, rival), pair, "rows/s")
     yield Peers(f"Rows in a second, {where}", "rows/s", candidates)
 
 
@@ -72,18 +75,19 @@ def long_transactions(bench: Bench, using: str) -> Iterator[Finding]:
     """Compare transactions of 20 ms, as projects have them and with a range in each."""
     figures = rates(
         bench,
+        using,
         LONG_WRITERS,
         {
-            "HiLoField": partial(_create_slowly, Order, using),
+            HILO: partial(_create_slowly, Order, using),
             "HiLoField, a range in each": partial(_create_slowly, SingleOrder, using),
             "UUIDField, uuid4": partial(_create_slowly, UuidOrder, using),
         },
     )
     where = f"{TITLES[using]}, {LONG_WRITERS} processes"
     candidates, rival = spreads(figures), "UUIDField, uuid4"
-    pair = {name: candidates[name] for name in ("HiLoField", rival)}
+    pair = {name: candidates[name] for name in (HILO, rival)}
     yield Result(
-        "transactions", where, ratio(figures, "HiLoField", rival), pair,
+        "transactions", where, ratio(figures, HILO, rival), pair,
         "transactions/s",
     )  # fmt: skip
     title = f"Transactions of 20 ms in a second, {where}"
@@ -91,15 +95,18 @@ def long_transactions(bench: Bench, using: str) -> Iterator[Finding]:
 
 
 def rates(
-    bench: Bench, processes: int, calls: dict[str, Callable[[], object]]
+    bench: Bench, using: str, processes: int, calls: dict[str, Callable[[], object]]
 ) -> dict[str, list[float]]:
-    """Return the calls in a second of all processes, round by round."""
+    """Return the calls in a second of processes that have been at work, by rounds."""
     seconds = 0.5 if bench.is_quick else 1.0
+    ready = {HILO: partial(warm, using, Order)}
     turns = {
-        name: lambda call=call: rush(processes, call, seconds).rate
-        for name, call in calls.items()
+        name: lambda name=name: (
+            rush(processes, calls[name], seconds, ready.get(name)).rate
+        )
+        for name in calls
     }
-    return interleaved(turns, bench.scaled(7, 3), bench.seconds(30), bench.seed)
+    return interleaved(turns, bench.scaled(7, 3), bench.seconds(45), bench.seed)
 
 
 def _create(model: Any, using: str) -> None:

@@ -127,7 +127,7 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Forked processes with a connection each create rows on one counter. Rows "
+        "Processes that have been at work create rows on one counter. Rows "
         "of a counter table and of django-sequences wait for one another; ranges do "
         "not.",
         (

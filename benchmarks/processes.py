@@ -26,8 +26,13 @@ class Rush:
     waits: list[float]
 
 
-def rush(processes: int, work: Callable[[], object], seconds: float) -> Rush:
-    """Let processes repeat a call for some seconds, after one that is not counted.
+def rush(
+    processes: int,
+    work: Callable[[], object],
+    seconds: float,
+    warm: Callable[[], object] | None = None,
+) -> Rush:
+    """Let processes repeat a call for some seconds, after ``warm`` and one call.
 
     Each has connections of its own, and none of the caller's ranges.
     """
@@ -36,7 +41,7 @@ def rush(processes: int, work: Callable[[], object], seconds: float) -> Rush:
     pipes, children = [], []
     for _ in range(processes):
         here, there = FORK.Pipe(duplex=False)
-        child = FORK.Process(target=_repeat, args=(work, seconds, start, there))
+        child = FORK.Process(target=_repeat, args=(work, seconds, warm, start, there))
         child.start()
         there.close()
         pipes.append(here)
@@ -58,9 +63,15 @@ def _received(pipe: Connection) -> Any:
 
 
 def _repeat(
-    work: Callable[[], object], seconds: float, start: Any, pipe: Connection
+    work: Callable[[], object],
+    seconds: float,
+    warm: Callable[[], object] | None,
+    start: Any,
+    pipe: Connection,
 ) -> None:
     try:
+        if warm is not None:
+            warm()
         work()
     except BaseException:
         start.abort()
