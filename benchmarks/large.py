@@ -54,7 +54,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
     """Compare a move with copies of the moved tables, and time two lookups."""
     for alias in bench.aliases:
         rows = bench.scaled(MOVED, MOVED // 50)
-        shares = [_move(alias, rows) for _ in range(bench.scaled(3, 1))]
+        shares = [_move(alias, rows) for _ in range(bench.scaled(2, 1))]
         where = f"{TITLES[alias]}, {rows:,} rows"
         yield Result("move", where, Spread.of(shares))
     for alias in bench.aliases:

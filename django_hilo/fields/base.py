@@ -190,9 +190,9 @@ class AssignsIds(ReadsNotes, WritesOptions):
         An id that was rolled back is not explicit: its number comes again.
         """
         for each in instances:
-            value, alias = self.value_of(each), self.assigned_for(each)
-            is_explicit = value not in (None, "") and alias != using
-            if is_explicit and not self.was_rolled_back(each):
+            alias = self.assigned_for(each)
+            value = None if alias == using else self.value_of(each)
+            if value not in (None, "") and not self.was_rolled_back(each):
                 if each._state.adding:
                     self.note_explicit(value)
                 yield value, alias
