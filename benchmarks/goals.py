@@ -117,6 +117,7 @@ QUESTIONS = (
         "django-hilo.",
         (
             _at_least("graph_one_by_one", GRAPH, "`AutoField`", 8),
+            _at_least("graph_one_by_one_far", GRAPH, "`AutoField`", 25),
             _at_least("graph_auto", GRAPH, "`AutoField`, RETURNING", 0.97),
             _at_least("graph_uuid", GRAPH, "`UUIDField`, uuid4", 1.2),
             _at_least("graph_uuid7", GRAPH, "`UUIDField`, uuid7", 1.0),
@@ -176,9 +177,9 @@ QUESTIONS = (
         "How long do operators wait with many counters?",
         "500 tenants have 20 counters each. The admin shows a page of the list.",
         (
-            _at_most("show", "`hilo_show`", "", 1, "s"),
-            _at_most("changelist", "list in the admin", "", 1, "s"),
-            _at_most("checks", "all system checks", "", 1, "s"),
+            _at_most("show", "`hilo_show`", "", 1, "seconds"),
+            _at_most("changelist", "list in the admin", "", 1, "seconds"),
+            _at_most("checks", "all system checks", "", 1, "seconds"),
         ),
     ),
     Question(

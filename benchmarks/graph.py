@@ -10,7 +10,7 @@ from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
-from benchmarks.databases import TITLES, empty
+from benchmarks.databases import FAR, TITLES, empty
 from benchmarks.reservations import counted
 from benchmarks.results import Finding, Peers, Result
 from benchmarks.rounds import (
@@ -73,7 +73,7 @@ def compared(
     }
     figures = interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
     returns = connections[using].features.can_return_rows_from_bulk_insert
-    late = "graph_auto" if returns else "graph_one_by_one"
+    late = "graph_auto" if returns else "graph_one_by_one" + "_far" * (using == FAR)
     rivals = {late: AUTO, "graph_uuid": "UUIDField, uuid4"}
     rivals["graph_uuid7"] = "UUIDField, uuid7"
     yield from _found(figures, rivals, where)

@@ -8,9 +8,11 @@ from typing import Any
 
 from benchmarks.databases import TITLES
 from benchmarks.goals import QUESTIONS, Goal, Question
-from benchmarks.results import Curve, Peers, Report, Skipped
+from benchmarks.results import Curve, Peers, Report, Result, Skipped
 from benchmarks.rounds import Spread
 
+NO_DATABASE = "median"
+PLACES = (NO_DATABASE, *TITLES.values())
 START, END = "<!-- made by python -m benchmarks -->", "<!-- end -->"
 
 
@@ -39,21 +41,41 @@ def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[st
     if not results:
         return
     yield from (f"## {question.title}", "", question.answer, "")
-    yield from ("| | beside | median | least to most | goal |", "|---|---|---|---|---|")
+    places = [
+        place for place in PLACES if any(place == at(each)[0] for each in results)
+    ]
+    yield row(("", "beside", "goal", *places))
+    yield f"|{'---|' * (3 + len(places))}"
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
     for found in results:
+        place, rest = at(found)
         goal = found.goal
-        median = number(found.figure.median, goal.unit)
-        cells = (
-            goal.what if found.where == "memory" else f"{goal.what}, {found.where}",
-            goal.beside or "-",
-            f"**{median}**" if found.is_met else f"{median}, missed",
-            spread(found.figure),
-            wanted(goal),
-        )
-        yield row(cells)
+        what = f"{goal.what}, {rest}" if rest else goal.what
+        name = (what, goal.beside or "-", wanted(goal))
+        rows.setdefault(name, {})[place] = cell(found)
+    for name, cells in rows.items():
+        yield row((*name, *(cells.get(place, "") for place in places)))
     yield ""
-    if question.picture in drawn:
+    if question.picture in drawn - {""}:
         yield from (f"![{question.title}](benchmarks/{question.picture}.svg)", "")
+
+
+def at(found: Result) -> tuple[str, str]:
+    """Return the column of a result, and what else its row names."""
+    place, _, rest = found.where.partition(", ")
+    return (
+        (place, rest)
+        if place in PLACES
+        else (NO_DATABASE, found.where.removeprefix("memory"))
+    )
+
+
+def cell(found: Result) -> str:
+    """Return a median with its spread."""
+    median = number(found.figure.median, found.goal.unit)
+    median = f"**{median}**" if found.is_met else median
+    least, most = figure(found.figure.least), figure(found.figure.most)
+    return median if found.figure.rounds == 1 else f"{median} ({least} to {most})"
 
 
 def skipped(sentences: Iterable[Skipped]) -> Iterator[str]:
