@@ -71,8 +71,8 @@ def at(found: Result) -> tuple[str, str]:
 
 
 def cell(found: Result) -> str:
-    """Return a median with its spread."""
-    median = number(found.figure.median, found.goal.unit)
+    """Return a median with its spread; its unit is that of the goal."""
+    median = figure(found.figure.median) + "x" * (found.goal.unit == "x")
     median = f"**{median}**" if found.is_met else median
     least, most = figure(found.figure.least), figure(found.figure.most)
     return median if found.figure.rounds == 1 else f"{median} ({least} to {most})"
