@@ -99,14 +99,12 @@ def rates(
 ) -> dict[str, list[float]]:
     """Return the calls in a second of processes that have been at work, by rounds."""
     seconds = 0.5 if bench.is_quick else 1.0
-    ready = {HILO: partial(warm, using, Order)}
+    ready = partial(warm, using)
     turns = {
-        name: lambda name=name: (
-            rush(processes, calls[name], seconds, ready.get(name)).rate
-        )
-        for name in calls
+        name: lambda call=call: rush(processes, ready, call, seconds).rate
+        for name, call in calls.items()
     }
-    return interleaved(turns, bench.scaled(7, 3), bench.seconds(45), bench.seed)
+    return interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
 
 
 def _create(model: Any, using: str) -> None:

@@ -165,10 +165,10 @@ QUESTIONS = (
         "How much memory does it take?",
         "A held range is two numbers. A counter makes ids in advance, as many as were "
         "taken from the range before: a busy one up to a thousand, 70 bytes each. "
-        "1,000 threads took two ids of each of the other counters.",
+        "The others gave two ids each, the second to one of 1,000 threads.",
         (
             _at_most("memory", "a busy counter", "", 3072, "bytes"),
-            _at_most("memory_threads", "a counter after some ids", "", 3072, "bytes"),
+            _at_most("memory_threads", "a counter after two ids", "", 3072, "bytes"),
             _at_most("construction", "time of `Order()`", "an `AutoField`'s", 1.1),
         ),
         "memory-by-collections",

@@ -43,7 +43,7 @@ def processes(bench: Bench) -> Iterator[Finding]:
         name = TITLES[using]
         for count in PROCESSES[: bench.scaled(len(PROCESSES), 4)]:
             work = partial(reserve, "contended", 1024, using=using)
-            done = rush(count, work, 0.5 if bench.is_quick else 1.5)
+            done = rush(count, work, work, 0.5 if bench.is_quick else 1.5)
             rates.setdefault(name, []).append((count, done.rate))
             for title, wait in (
                 ("median", statistics.median(done.waits)),

@@ -11,8 +11,8 @@ from benchmarks.goals import QUESTIONS, Goal, Question
 from benchmarks.results import Curve, Peers, Report, Result, Skipped
 from benchmarks.rounds import Spread
 
-NO_DATABASE = "median"
-PLACES = (NO_DATABASE, *TITLES.values())
+# The first part of where a figure was measured, and the column that it stands in.
+PLACES = ("memory", *TITLES.values())
 START, END = "<!-- made by python -m benchmarks -->", "<!-- end -->"
 
 
@@ -25,7 +25,7 @@ def write(report: Report, page: Path) -> None:
 
 def rendered(report: Report) -> str:
     """Return all of a report."""
-    drawn = {each.picture for each in report.of(Peers)}
+    drawn = {each.picture for each in report.of(Peers) if each.picture}
     drawn |= {each.name for each in report.of(Curve)}
     parts = [
         *(answered(question, report, drawn) for question in QUESTIONS),
@@ -48,34 +48,28 @@ def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[st
     yield f"|{'---|' * (3 + len(places))}"
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for found in results:
-        place, rest = at(found)
         goal = found.goal
-        what = f"{goal.what}, {rest}" if rest else goal.what
-        name = (what, goal.beside or "-", wanted(goal))
+        place, *rest = at(found)
+        name = (", ".join([goal.what, *rest]), goal.beside or "-", wanted(goal))
         rows.setdefault(name, {})[place] = cell(found)
     for name, cells in rows.items():
         yield row((*name, *(cells.get(place, "") for place in places)))
     yield ""
-    if question.picture in drawn - {""}:
+    if question.picture in drawn:
         yield from (f"![{question.title}](benchmarks/{question.picture}.svg)", "")
 
 
-def at(found: Result) -> tuple[str, str]:
-    """Return the column of a result, and what else its row names."""
-    place, _, rest = found.where.partition(", ")
-    return (
-        (place, rest)
-        if place in PLACES
-        else (NO_DATABASE, found.where.removeprefix("memory"))
-    )
+def at(found: Result) -> list[str]:
+    """Return the place of a result, and what else its row names, if anything."""
+    return found.where.split(", ", 1)
 
 
 def cell(found: Result) -> str:
     """Return a median with its spread; its unit is that of the goal."""
     median = figure(found.figure.median) + "x" * (found.goal.unit == "x")
     median = f"**{median}**" if found.is_met else median
-    least, most = figure(found.figure.least), figure(found.figure.most)
-    return median if found.figure.rounds == 1 else f"{median} ({least} to {most})"
+    is_counted = found.figure.rounds == 1
+    return median if is_counted else f"{median} ({spread(found.figure)})"
 
 
 def skipped(sentences: Iterable[Skipped]) -> Iterator[str]:
@@ -119,9 +113,7 @@ def row(cells: Iterable[str]) -> str:
 
 
 def spread(of: Spread) -> str:
-    if of.rounds == 1:
-        return "-"
-    return f"{figure(of.least)} to {figure(of.most)} ({of.rounds})"
+    return f"{figure(of.least)} to {figure(of.most)}"
 
 
 def wanted(goal: Goal) -> str:

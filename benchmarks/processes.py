@@ -28,11 +28,11 @@ class Rush:
 
 def rush(
     processes: int,
+    warm: Callable[[], object],
     work: Callable[[], object],
     seconds: float,
-    warm: Callable[[], object] | None = None,
 ) -> Rush:
-    """Let processes repeat a call for some seconds, after ``warm`` and one call.
+    """Let processes repeat ``work`` for some seconds, after one ``warm``.
 
     Each has connections of its own, and none of the caller's ranges.
     """
@@ -41,7 +41,7 @@ def rush(
     pipes, children = [], []
     for _ in range(processes):
         here, there = FORK.Pipe(duplex=False)
-        child = FORK.Process(target=_repeat, args=(work, seconds, warm, start, there))
+        child = FORK.Process(target=_repeat, args=(warm, work, seconds, start, there))
         child.start()
         there.close()
         pipes.append(here)
@@ -63,16 +63,14 @@ def _received(pipe: Connection) -> Any:
 
 
 def _repeat(
+    warm: Callable[[], object],
     work: Callable[[], object],
     seconds: float,
-    warm: Callable[[], object] | None,
     start: Any,
     pipe: Connection,
 ) -> None:
     try:
-        if warm is not None:
-            warm()
-        work()
+        warm()
     except BaseException:
         start.abort()
         raise

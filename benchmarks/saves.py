@@ -89,9 +89,9 @@ def timed(
     return figures
 
 
-def warm(alias: str, *models: Any) -> None:
+def warm(alias: str) -> None:
     """Let the ranges be those of a process that has been at work."""
-    for model in models or (Order, NumberOrder):
+    for model in (Order, NumberOrder):
         for _ in range(2000):
             model.objects.using(alias).next_id()
 

@@ -29,5 +29,5 @@ def line(found: Result) -> tuple[str, ...]:
     goal = found.goal
     median = number(found.figure.median, goal.unit)
     reached = "met" if found.is_met else "MISSED"
-    figures = f"[{spread(found.figure)}]"
+    figures = f"[{spread(found.figure)} ({found.figure.rounds})]"
     return (found.key, found.where, median, figures, wanted(goal), reached)

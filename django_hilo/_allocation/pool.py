@@ -95,7 +95,7 @@ class Counter:
             if not self._ranges:
                 return None
             cached = self._ranges[0]
-            # As many as were taken before: ids of idle counters cost memory.
+            # As many as were taken before, or a few: unused ids cost memory.
             most = min(cached.left, max(cached.next - cached.reservation.range.low, 4))
             if self._due_at >= 0:
                 # The caller takes the first id at once. The block ends where the next
