@@ -190,13 +190,17 @@ class Counter:
         with self.locked():
             self.stored = max(self.stored, number)
 
-    def drain(self) -> CachedRange | None:
-        """Give up all ranges; return the newest one, which alone can be returned."""
+    def drain(self, keep: int = 0) -> CachedRange | None:
+        """Give up all but ``keep`` numbers; return the part that can be returned."""
         with self.locked():
             self._recall()
             ranges, self._ranges = self._ranges, deque()
+            self.is_due, self._due_at = False, -1
             newest = max(ranges, key=lambda each: each.high, default=None)
             if newest is not None:
+                kept = CachedRange(newest.reservation)
+                kept.next, kept.high, _ = newest.take(keep)
+                self._ranges.append(kept)
                 # Max may fall to it at any moment, so an explicit id above it that
                 # comes meanwhile needs a floor.
                 self.stored = min(self.stored, newest.next - 1)

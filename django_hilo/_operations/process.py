@@ -20,6 +20,7 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
+from django_hilo._operations import idle
 from django_hilo.counters import gapless, reservation
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
@@ -52,6 +53,7 @@ def arm(sender: Any) -> None:
     post_migrate.connect(raise_defaults, sender, dispatch_uid=uid)
     for signal in request_started, request_finished:
         signal.connect(own_connection.close_obsolete, dispatch_uid="django_hilo")
+    request_finished.connect(idle.return_idle, dispatch_uid="django_hilo.return_idle")
     _join_worker_pools()
     if not _armed:
         _armed = True

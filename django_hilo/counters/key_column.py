@@ -9,10 +9,7 @@ from django_hilo._database.dialects.base import rows_of
 
 
 class KeyColumn(NamedTuple):
-    """The column of an integer key, by the names of its table and its own.
-
-    ``reservation.py`` takes it for ranges of keys on SQLite.
-    """
+    """The column of an integer key, by the names of its table and its own."""
 
     table: str
     column: str

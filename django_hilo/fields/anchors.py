@@ -36,13 +36,12 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
     return check_anchor(str(value))
 
 
-def _follow(instance: models.Model, path: str) -> Any:
+def _follow(instance: Any, path: str) -> Any:
     *relations, last = path.split("__")
     for name in relations:
-        related = getattr(instance, name)
-        if related is None:
+        instance = getattr(instance, name)
+        if instance is None:
             return None
-        instance = related
     field = instance._meta.get_field(last)
     if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
         # The key is known without reading the object that it names.
