@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection, connections, models, transaction
 
+from django_hilo._operations import idle
 from django_hilo.exceptions import ReservationTimeout
 from django_hilo.generator import (
     iter_ids,
@@ -136,6 +137,10 @@ class Operations:
 
     def return_ranges(self) -> None:
         return_ranges()
+
+    def return_idle(self) -> None:
+        idle.KEPT, idle.IDLE_AFTER = 2, 0.0
+        idle.return_idle()
 
     def close(self) -> None:
         connections.close_all()

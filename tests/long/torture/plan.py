@@ -29,7 +29,7 @@ _ROWS = {
     "explicit": 3,
     "gapless": 3,
 }
-_LOANS = {"lend": 4, "return_ranges": 2}
+_LOANS = {"lend": 4, "return_ranges": 2, "return_idle": 2}
 _WEB = {
     "rest_ids": 3,
     "rest_range": 3,
