@@ -231,8 +231,7 @@ def plain_ids(draw, *collections):
 prefix_pieces = st.one_of(
     st.sampled_from(["N", "N2", "a.b", "x-A", "4,1", "2026-"]),
     st.text(
-        st.characters(categories=["L", "P", "S"], exclude_characters="$|/."),
-        max_size=8,
+        st.characters(categories=["L", "P", "S"], exclude_characters="$|/."), max_size=8
     ),
 )
 any_plain_ids = st.lists(

@@ -81,10 +81,7 @@ def test_a_text_survives_the_parts_or_is_refused(text):
         ("order-lines_2/5-EU", ("order-lines_2", "", 5, "EU", None, "/", 0)),
         (f"a/{MAX_NUMBER}", ("a", "", MAX_NUMBER, "", None, "/", 0)),
         ("orders/007", ("orders", "", 7, "", None, "/", 3)),
-        (
-            "orders/0000000000000000042-A$x",
-            ("orders", "", 42, "A", "x", "/", 19),
-        ),
+        ("orders/0000000000000000042-A$x", ("orders", "", 42, "A", "x", "/", 19)),
     ],
 )
 def test_examples(text, parts):

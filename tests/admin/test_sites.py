@@ -21,10 +21,7 @@ office = admin.AdminSite(name="office")
 office.register(HiLoDocument, HiLoDocumentAdmin)
 office.register(ServerPrefix, ServerPrefixAdmin)
 
-urlpatterns = [
-    path("admin/", admin.site.urls),
-    path("office/", office.urls),
-]
+urlpatterns = [path("admin/", admin.site.urls), path("office/", office.urls)]
 
 
 @pytest.mark.urls(__name__)

@@ -72,10 +72,7 @@ register_all(plain_site, admin.ModelAdmin, admin.TabularInline)
 unfold_site = UnfoldAdminSite(name="unfold")
 register_all(unfold_site, UnfoldModelAdmin, UnfoldTabularInline)
 
-urlpatterns = [
-    path("admin/", plain_site.urls),
-    path("unfold/", unfold_site.urls),
-]
+urlpatterns = [path("admin/", plain_site.urls), path("unfold/", unfold_site.urls)]
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 

@@ -577,11 +577,7 @@ class TestAdmin:
             "print(answer.status_code, order.pk, order.lines.get().pk)"
         )
 
-        assert printed.split() == [
-            "302",
-            "orders/3-A",
-            "OrderLines/4-A$orders/3-A",
-        ]
+        assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A$orders/3-A"]
 
 
 class TestApi:

@@ -270,11 +270,7 @@ def test_bulk_create_of_missing_ids_beside_explicit_ones():
     "passing_over",
     [
         {"ignore_conflicts": True},
-        {
-            "update_conflicts": True,
-            "update_fields": ["name"],
-            "unique_fields": ["id"],
-        },
+        {"update_conflicts": True, "update_fields": ["name"], "unique_fields": ["id"]},
     ],
 )
 def test_bulk_create_must_not_pass_over_conflicts(passing_over):

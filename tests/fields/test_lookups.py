@@ -118,10 +118,7 @@ AROUND_SPACES = [
 
 
 @settings(
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-    ],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     max_examples=100,
 )
 @given(texts=st.lists(texts, min_size=1, max_size=10))

@@ -180,10 +180,7 @@ class TestRefused:
             order.save()
         claim = Claim.objects.create()
         claim.pk = "claims/"
-        with (
-            pytest.raises(HiLoError, match="of a new object"),
-            transaction.atomic(),
-        ):
+        with pytest.raises(HiLoError, match="of a new object"), transaction.atomic():
             claim.save()
 
     def test_a_row_that_exists_can_be_saved(self):

@@ -573,10 +573,7 @@ def test_a_migration_that_is_not_atomic(stage, monkeypatch):
     migration = migrations.Migration("some", APP)
     migration.atomic, migration.operations = False, [move_owner()]
     mend = failing_before(monkeypatch, 4)
-    with (
-        pytest.raises(Broken),
-        connection.schema_editor(atomic=False) as editor,
-    ):
+    with pytest.raises(Broken), connection.schema_editor(atomic=False) as editor:
         migration.apply(stage.states[-1].clone(), editor)
     mend()
     if not IS_MYSQL:

@@ -120,11 +120,7 @@ def test_numbers_that_went_back_may_come_again_and_others_not(
             "",
             "ranges that had rolled back",
         ),
-        (
-            f"0 open \n{BOUND}4 given orders/A 1-1\n5 shut undone\n7 shut kept\n",
-            "",
-            "",
-        ),
+        (f"0 open \n{BOUND}4 given orders/A 1-1\n5 shut undone\n7 shut kept\n", "", ""),
     ],
     ids=[
         *("with its range", "kept", "without its range", "within the transaction"),

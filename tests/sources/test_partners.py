@@ -80,9 +80,7 @@ def pairs(block: int) -> dict[str, Pair]:
             hibernate.SequenceHiLo(max_lo), partners.LegacyHiLo, [1, 9]
         ),
         "hibernate.MultipleHiLo": Pair(
-            hibernate.MultipleHiLo(max_lo, "orders"),
-            partners.LegacyHiLo,
-            [None, 0, 5],
+            hibernate.MultipleHiLo(max_lo, "orders"), partners.LegacyHiLo, [None, 0, 5]
         ),
         "nhibernate.HiLo": Pair(
             nhibernate.HiLo(max_lo, where="entity = 'a'"), partners.LegacyHiLo, [1]

@@ -197,12 +197,7 @@ CONVERTED: list[Any] = [
         lambda S, B: (S - 1) * B,
         lambda f, B: ceil(f, B) + 1,
     ),
-    (
-        "L3",
-        lambda B: rules.HiLo(B, 0, 1),
-        lambda S, B: S * B,
-        ceil,
-    ),
+    ("L3", lambda B: rules.HiLo(B, 0, 1), lambda S, B: S * B, ceil),
     (
         "L4",
         lambda B: rules.Pooled(B, last_used=True),

@@ -5,11 +5,7 @@ import os
 import pytest
 from django.db import connection, transaction
 
-from django_hilo.exceptions import (
-    CounterExhausted,
-    ReservationTimeout,
-    SourceMismatch,
-)
+from django_hilo.exceptions import CounterExhausted, ReservationTimeout, SourceMismatch
 from django_hilo.sources import database, efcore, hibernate
 from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL

@@ -11,12 +11,7 @@ from django_hilo.sources import ForeignCounter, Row, database, rules
 from django_hilo.sources.storages import catalog
 from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
-from tests.support.foreign import (
-    drawn,
-    needs_postgresql,
-    needs_sequences,
-    stored,
-)
+from tests.support.foreign import drawn, needs_postgresql, needs_sequences, stored
 from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,11 +93,7 @@ class TestColumnsThatCut:
 class TestValuesThatAreNoNumbers:
     @pytest.mark.parametrize(
         ("kind", "value"),
-        [
-            ("varchar(20)", "'5'"),
-            ("double precision", "1.5"),
-            ("numeric(12,3)", "2.5"),
-        ],
+        [("varchar(20)", "'5'"), ("double precision", "1.5"), ("numeric(12,3)", "2.5")],
     )
     def test_they_are_told_at_once(self, make, kind, value):
         make(

@@ -17,10 +17,7 @@ def owner(key: models.Field, **options: Any) -> migrations.CreateModel:
     fields = [
         ("id", key),
         ("name", models.CharField(max_length=50)),
-        (
-            "parent",
-            models.ForeignKey(f"{APP}.owner", models.CASCADE, null=True),
-        ),
+        ("parent", models.ForeignKey(f"{APP}.owner", models.CASCADE, null=True)),
     ]
     return migrations.CreateModel("Owner", fields, options=options)
 

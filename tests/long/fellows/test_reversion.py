@@ -25,10 +25,7 @@ def change(letter, text):
 def test_versions_and_reverting(letter):
     change(letter, "second")
     newest, oldest = Version.objects.get_for_object(letter)
-    assert (newest.field_dict["text"], oldest.field_dict["text"]) == (
-        "second",
-        "first",
-    )
+    assert (newest.field_dict["text"], oldest.field_dict["text"]) == ("second", "first")
     assert oldest.object_id == "letters/1-A"
     assert oldest.object == letter
     assert list(Version.objects.get_for_object_reference(Letter, "letters/1-A"))

@@ -86,8 +86,7 @@ class Journal:
             # nobody uses that, and it goes back as a whole, to the end of the other.
             last = max(last, counter.low - 1)
         return Gaps(
-            inside=len(set(range(1, last + 1)) - given),
-            at_the_end=counter.max - last,
+            inside=len(set(range(1, last + 1)) - given), at_the_end=counter.max - last
         )
 
 

@@ -24,7 +24,7 @@ AT_NEXTVAL = "eclipselink.sequencing.start-sequence-at-nextval=true"
 SHARED = {
     "table": Shared(
         "ByTable", ForeignCounter(IDS, rules.LastUsed(1)), row("ids", "value"), first=0
-    ),
+    )
 }
 if CHOSEN == "postgres":  # EclipseLink knows no sequences of MariaDB
     SHARED |= {

@@ -20,10 +20,7 @@ HOLDS = {
     "a server": (["PROCESSES=4", "LAST=6"], ["PROCESSES=4", "LAST=8"]),
     "ranges of 1 to 3": (["SIZE=3", "LAST=5"], ["SIZE=3", "LAST=7"]),
     "bound ranges": (["BOUND", "LAST=4"], ["BOUND", "LAST=5"]),
-    "lent ranges": (
-        ["LENT", "MESSAGES=2", "LAST=4"],
-        ["LENT", "MESSAGES=2", "LAST=5"],
-    ),
+    "lent ranges": (["LENT", "MESSAGES=2", "LAST=4"], ["LENT", "MESSAGES=2", "LAST=5"]),
     "lent, no mark": (
         ["LENT", "NO_MARK", "MESSAGES=2", "LAST=4"],
         ["LENT", "NO_MARK", "MESSAGES=2", "LAST=5"],

@@ -17,10 +17,7 @@ TOKEN = "torture"
 # Short, so that a stranger who holds the row for longer does not take all the time.
 LOCK_TIMEOUT = 2.0
 
-_default: dict[str, Any] = {
-    **_DATABASES["default"],
-    "TEST": {"NAME": "hilo_torture"},
-}
+_default: dict[str, Any] = {**_DATABASES["default"], "TEST": {"NAME": "hilo_torture"}}
 if CHOSEN == "sqlite":
     _default["TEST"]["NAME"] = FOLDER / "torture.sqlite3"
     _default["OPTIONS"] = {

@@ -38,11 +38,7 @@ class Shop(Project):
     """A folder with manage.py, settings, and an app."""
 
     def __init__(
-        self,
-        folder: Path,
-        servers: Sequence[PostgreSQL],
-        tag: str,
-        **variables: str,
+        self, folder: Path, servers: Sequence[PostgreSQL], tag: str, **variables: str
     ) -> None:
         folder.mkdir(parents=True)
         self._servers = servers
