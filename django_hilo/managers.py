@@ -46,20 +46,20 @@ class HiLoQuerySet(models.QuerySet[Model]):
         ids outside of a transaction, TypeError for objects of another model.
         """
         objects = list(objects)
-        using = self._written_to()
+        using, kinds = self._written_to(), set(map(type, objects))
         fields, label = id_fields(self.model), self.model._meta.label
         if not fields:
             raise LookupError(f"{label} has no HiLo field.")
-        for each in objects:
-            if not isinstance(each, self.model._meta.concrete_model or self.model):
-                raise TypeError(f"{type(each)} is no {label} of this manager.")
+        for kind in kinds:
+            if not issubclass(kind, self.model._meta.concrete_model or self.model):
+                raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
             if isinstance(field, CounterField):
                 field.reserve_explicit(objects, using)
             if isinstance(field, CounterField) or field.is_key:
                 field.assign_missing(objects, using)
-        for each in objects:
-            _pass_keys_down([each], type(each))
+        for kind in kinds:
+            _pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
