@@ -25,6 +25,8 @@ from benchmarks.shop.models import (
 )
 
 WRITERS = (8, 32, 64)
+# That each process has created before.
+ROWS_BEFORE = 10
 LONG_WRITERS = 4
 LONG = 0.02
 HILO = "HiLoField"
@@ -99,12 +101,22 @@ def rates(
 ) -> dict[str, list[float]]:
     """Return the calls in a second of processes that have been at work, by rounds."""
     seconds = 0.5 if bench.is_quick else 1.0
-    ready = partial(warm, using)
     turns = {
-        name: lambda call=call: rush(processes, ready, call, seconds).rate
+        name: partial(_rate, call, using, processes, seconds)
         for name, call in calls.items()
     }
     return interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
+
+
+def _rate(
+    call: Callable[[], object], using: str, processes: int, seconds: float
+) -> float:
+    def get_to_work() -> None:
+        warm(using)
+        for _ in range(ROWS_BEFORE):
+            call()
+
+    return rush(processes, get_to_work, call, seconds).rate
 
 
 def _create(model: Any, using: str) -> None:

@@ -131,7 +131,7 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Processes that have been at work create rows on one counter. Rows "
+        "Processes that have been at work, whose ranges last a minute, create rows. Rows "
         "of a counter table and of django-sequences wait for one another; ranges do "
         "not.",
         (
