@@ -69,8 +69,7 @@ class Counter:
         # The row's Max is known to be at least this.
         self.stored = 0
         self.capacity = AdaptiveCapacity()
-        # How far above an explicit number to raise the floor: a longer import pays one
-        # write per step, not per row.
+        # How far above an explicit number to raise the floor, not to do so for each.
         self.floor_step = AdaptiveCapacity()
 
     def locked(self) -> Lock:
@@ -190,21 +189,18 @@ class Counter:
         with self.locked():
             self.stored = max(self.stored, number)
 
-    def drain(self, keep: int = 0) -> CachedRange | None:
-        """Give up all but ``keep`` numbers; return the part that can be returned."""
+    def drain(self) -> CachedRange | None:
+        """Give up all ranges; return the newest one, which alone can be returned."""
         with self.locked():
-            self._recall()
-            ranges, self._ranges = self._ranges, deque()
-            self.is_due, self._due_at = False, -1
-            newest = max(ranges, key=lambda each: each.high, default=None)
-            if newest is not None:
-                kept = CachedRange(newest.reservation)
-                kept.next, kept.high, _ = newest.take(keep)
-                self._ranges.append(kept)
-                # Max may fall to it at any moment, so an explicit id above it that
-                # comes meanwhile needs a floor.
-                self.stored = min(self.stored, newest.next - 1)
-            return newest
+            unused = self._cut_newest(0)
+            self._ranges.clear()
+            return unused
+
+    def shrink(self, keep: int) -> CachedRange | None:
+        """Give up the newest range but for ``keep`` numbers; return the others."""
+        with self.locked():
+            self._due_at = min(self._due_at, keep // 2)
+            return self._cut_newest(keep)
 
     def returned(self, cached: CachedRange) -> None:
         """Note that what was left of a range was returned."""
@@ -219,6 +215,18 @@ class Counter:
         slices = take_from(self._ranges, count) if count else None
         self.is_due = self._due_at >= 0 and self._left() <= self._due_at
         return slices
+
+    def _cut_newest(self, keep: int) -> CachedRange | None:
+        self._recall()
+        newest = max(self._ranges, key=lambda each: each.high, default=None)
+        if newest is None or newest.left <= keep:
+            return None
+        unused = CachedRange(newest.reservation)
+        unused.next = newest.next + keep
+        newest.high = unused.next - 1
+        # Max may fall to it at any moment: an explicit id above it needs a floor.
+        self.stored = min(self.stored, newest.high)
+        return unused
 
     def _left(self) -> int:
         return sum(each.left for each in self._ranges)

@@ -4,9 +4,6 @@ An *assigned* id is one that a field gave and that no row has yet: the save need
 UPDATE first, and the id raises no floor. Every other id is *explicit*. A *taken* id is
 a gapless one, which a rollback of its transaction takes back. An instance is *handled*
 while a caller of ``pre_save()`` looks after its ids.
-
-The assigned value and its alias are two attributes: objects come by the hundred
-thousand, and a tuple for each would be work for the garbage collector.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +13,8 @@ from django.db import models
 
 Instances = Sequence[models.Model]
 
-# Each is followed by the attname of the field.
+# Each is followed by the attname of the field. The first two are no tuple, which would
+# be work for the garbage collector, as objects come by the hundred thousand.
 ASSIGNED = "hilo_assigned_"
 ALIAS = "hilo_alias_"
 # A value, the value before it, and the transaction that took it.
