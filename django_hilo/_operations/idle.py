@@ -14,7 +14,6 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import fields_of
 from django_hilo._database.connection import (
-    commits_alone,
     in_schema,
     is_still_there,
     retry,
@@ -57,7 +56,7 @@ def _return_of_one(now: float) -> bool:
         size, reserved_at = counter.capacity.last or (0, None)
         is_old = reserved_at is not None and now > reserved_at + IDLE_AFTER
         if is_old and size > (keep := _kept_of(counter)):
-            # Whatever follows, nobody looks at it again before it is old.
+            # By RavenDB's rule. Nobody looks at it again before it is old.
             counter.capacity.note(max(size // 2, keep))
             _return(counter, keep)
             return True
@@ -74,10 +73,7 @@ def _return(counter: Counter, keep: int) -> None:
     # Counters of other systems take nothing back.
     if not isinstance(source, OwnCounter) or not is_still_there(database):
         return
-    alias = database.alias
-    connection = connections[alias]
-    if not commits_alone(connection):
-        return  # a test's
+    alias, connection = database.alias, connections[database.alias]
     was_closed = connection.connection is None
     try:
         with in_schema(alias, database.schema):
@@ -88,7 +84,6 @@ def _return(counter: Counter, keep: int) -> None:
             if stored != counter.seen or not is_ours:
                 return
             unused = counter.shrink(keep)
-            counter.capacity.note(keep)  # the next one starts from it
             if unused and source.give_back(alias, unused.reservation, unused.next - 1):
                 counter.returned(unused)
     finally:
