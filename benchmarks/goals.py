@@ -81,9 +81,9 @@ QUESTIONS = (
         "How often does it go to the database?",
         "Ranges double up to 1,048,576 numbers while a process is busy. After a burst "
         "of 1,050,000 ids, the process took an id a second for an hour, on a fast "
-        "clock, and returned what it hardly used. A "
-        "reservation is a transaction of its own with five round trips on "
-        "PostgreSQL; django-sequences makes one round trip, for one number.",
+        "clock, and returned what it hardly used. A reservation is a transaction of "
+        "its own with five round trips on PostgreSQL; django-sequences makes one "
+        "round trip, for one number.",
         (
             _exactly(
                 "reservations", "1,000,000 ids, one by one", "", 26, "reservations"
@@ -131,9 +131,9 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Processes that have been at work, whose ranges last a minute, create rows. Rows "
-        "of a counter table and of django-sequences wait for one another; ranges do "
-        "not.",
+        "Processes that have been at work, whose ranges last a minute, create rows. "
+        "Rows of a counter table and of django-sequences wait for one another; ranges "
+        "do not.",
         (
             _at_least("processes_counter", ROWS, "a counter row per insert", 6),
             _at_least("processes_sequences", ROWS, "django-sequences", 2),
