@@ -74,7 +74,7 @@ def test_a_child_leaves_its_parents_range_alone(burst, clock, monkeypatch, new_p
     monkeypatch.setattr(idle, "_read_max", lambda *_: new_process() or max_of())
     clock.now += idle.IDLE_AFTER + 1
     request_finished.send(None)
-    assert max_of() == LAST
+    assert (max_of(), pool.current().seen(resolve(Order).key)) == (LAST, 0)
 
 
 def test_what_the_settings_or_the_field_want_stays(burst, clock, monkeypatch, settings):
