@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.long.torture import rows
 from tests.long.torture.counters import PLAIN, number_of
-from tests.long.torture.evidence import KEPT, UNDONE, Chosen, Evidence, Reserved
+from tests.long.torture.evidence import KEPT, UNDONE, Evidence, Reserved
 from tests.long.torture.origins import Part, parts_of
 from tests.long.torture.seats import WEB
 from tests.long.torture.stored import Stored
@@ -174,16 +174,6 @@ def _check_max(
         )
 
 
-def _was_lost(chosen: Chosen, evidence: Evidence) -> bool:
-    """Whether a process ended while it wrote the floor of a number."""
-    return chosen.process.end in ("killed", "abrupt") and any(
-        floor.writer is chosen.process
-        and floor.number >= chosen.number
-        and not floor.is_written
-        for floor in evidence.floors
-    )
-
-
 def _check_explicit(
     verdict: Verdict, evidence: Evidence, standing: dict[str, list[Part]]
 ) -> None:
@@ -193,7 +183,6 @@ def _check_explicit(
         for chosen in evidence.chosen
         if chosen.block.outcomes() == {KEPT}
         and not any(chosen.number <= number for number in chosen.process.unstored)
-        and not _was_lost(chosen, evidence)
     ]
     ranges = [each for each in evidence.reserved if each.counter == PLAIN]
     parts = standing.get(PLAIN, [])

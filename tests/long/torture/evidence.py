@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.long.torture.counters import PLAIN, counter_of, number_of
+from tests.long.torture.counters import counter_of, number_of
 from tests.support.journal import Entry, read
 
 KEPT, UNDONE, UNKNOWN = "kept", "undone", "unknown"
@@ -96,15 +96,6 @@ class Given:
 
 
 @dataclass
-class Floor:
-    """A number that no later range starts under, by its writer."""
-
-    number: int
-    writer: Process
-    is_written: bool = False
-
-
-@dataclass
 class Return:
     """A return that was taken, or may have been."""
 
@@ -154,7 +145,6 @@ class Evidence:
     collided: list[tuple[str, list[str], Process]] = field(default_factory=list)
     # Names of rows whose INSERT was under way when something went wrong.
     may_exist: set[str] = field(default_factory=set)
-    floors: list[Floor] = field(default_factory=list)
     counted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     counting: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
@@ -201,7 +191,6 @@ class _Reader:
         self._reserving_at: int | None = None
         self._returning: tuple[str, int, int] | None = None
         self._retries = 0
-        self._floor: Floor | None = None
 
     def read(self, entry: Entry) -> None:
         evidence, process = self._evidence, self._process
@@ -222,9 +211,6 @@ class _Reader:
             case "making":
                 # In a transaction those that failed before, and were caught, are gone.
                 self._made = rest
-            case "floored":
-                assert self._floor is not None, f"{first} was not announced."
-                self._floor.is_written = True
             case "choosing":
                 evidence.choosing.add(int(first))
             case "collided":
@@ -334,11 +320,6 @@ class _Reader:
         self._block.rows.append((model, id, name))
         if name in self._made:
             self._made.remove(name)
-
-    def on_floor(self, at: int, counter: str, number: str) -> None:
-        self._floor = Floor(int(number), self._process)
-        if counter == PLAIN:
-            self._evidence.floors.append(self._floor)
 
     def on_chosen(self, at: int, id: str, name: str) -> None:
         self._row("Plain", id, name)

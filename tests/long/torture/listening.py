@@ -36,7 +36,6 @@ def listen() -> None:
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
     logger.addHandler(_Log(logging.DEBUG))
-    reservation.raise_floor = _floored(reservation.raise_floor)
     # Before and after: a process may be killed in between.
     reservation.reserve_range = _announced(reservation.reserve_range)
     reservation.return_range = _told(reservation.return_range)
@@ -73,18 +72,6 @@ def _announced(reserve: Any) -> Any:
             return reserve(collection, size, **options)
 
     return reserve_range
-
-
-def _floored(raise_floor: Any) -> Any:
-    @wraps(raise_floor)
-    def lift(collection: str, number: int, using: str, **options: Any) -> int:
-        counter = key(collection, options.get("node_tag"), using)
-        note("floor", counter, number)
-        highest: int = raise_floor(collection, number, using, **options)
-        note("floored", counter)
-        return highest
-
-    return lift
 
 
 def _told(give_back: Any) -> Any:

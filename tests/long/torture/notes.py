@@ -12,7 +12,6 @@ the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``making MODEL NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
 ``choosing NUMBER`` then ``chosen ID NAME`` a row with an explicit id;
 ``collided own|chosen ID ...`` rows that the table refused;
-``floor COUNTER NUMBER`` before it is written, ``floored COUNTER`` after;
 ``open`` and ``shut kept|undone|unknown`` a block, or what acts as one;
 ``step KIND`` and ``did KIND``; ``alone SECONDS``; ``forking``, ``forked SEAT``;
 ``web``; ``ended HOW``; ``retry TEXT``; ``unstored NUMBER`` a floor; ``warned TEXT``;
