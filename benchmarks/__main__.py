@@ -61,7 +61,8 @@ def main() -> int:
     findings: list[Finding] = [Skipped(sentence) for sentence in missing()]
     chosen = set(options.names or MEASUREMENTS)
     names = [name for name in MEASUREMENTS if name in chosen]
-    is_published = chosen == set(MEASUREMENTS) and not options.to
+    is_whole = chosen == set(MEASUREMENTS) and not options.quick
+    is_published = is_whole and not options.to
     folder = FOLDER if is_published else None
     with made() as aliases:
         bench = Bench(aliases, options.quick, options.seed, folder)

@@ -103,11 +103,11 @@ QUESTIONS = (
     Question(
         "Does saving a row take longer?",
         "Rows by `create()`: 50 in one transaction, or 10 that commit one by one. "
-        "The INSERT takes a hundred times longer than any id, so no key makes it "
-        "much faster.",
+        "The INSERT takes 25 to over 1,000 times as long as making an id, so no key "
+        "makes it much faster.",
         (
             _exactly("create_statements", CREATE, "", 1, "statements"),
-            _at_least("create_auto", CREATE, "`AutoField`", 0.97),
+            _at_least("create_auto", CREATE, "`BigAutoField`", 0.97),
             _at_least("create_uuid7", CREATE, "`UUIDField`, uuid7", 0.97),
         ),
         "create",
@@ -115,29 +115,29 @@ QUESTIONS = (
     Question(
         "What do ids known in advance bring to a graph?",
         "From the first `Order()` to the commit. On MySQL, `bulk_create()` returns "
-        "no keys, so orders with an `AutoField` are saved one by one. Text keys "
-        "cost time to send, to index and to check: *ids of a loop* are text without "
-        "django-hilo.",
+        "no keys, so orders with a `BigAutoField` are saved one by one. Text keys cost "
+        "time to send, to index and to check: the plot's *CharField, ids of a loop* "
+        "shows this cost alone, without django-hilo.",
         (
-            _at_least("graph_one_by_one", GRAPH, "`AutoField`", 8),
-            _at_least("graph_one_by_one_far", GRAPH, "`AutoField`", 25),
-            _at_least("graph_auto", GRAPH, "`AutoField`, RETURNING", 0.97),
+            _at_least("graph_one_by_one", GRAPH, "`BigAutoField`", 8),
+            _at_least("graph_one_by_one_far", GRAPH, "`BigAutoField`", 25),
+            _at_least("graph_auto", GRAPH, "`BigAutoField`, RETURNING", 0.97),
             _at_least("graph_uuid", GRAPH, "`UUIDField`, uuid4", 1.2),
             _at_least("graph_uuid7", GRAPH, "`UUIDField`, uuid7", 1.0),
-            _at_least("request", REQUEST, "`AutoField`", 1.0),
+            _at_least("request", REQUEST, "`BigAutoField`", 1.0),
             _exactly("request_statements", REQUEST, "", 2, "statements"),
         ),
         "graph",
     ),
     Question(
         "Do many processes slow each other down?",
-        "Processes that have been at work, whose ranges last a minute, create rows. "
-        "Rows of a counter table and of django-sequences wait for one another; ranges "
-        "do not.",
+        "Processes that have been at work, and have enough numbers, create rows. Rows "
+        "of a counter table and of django-sequences wait for one another; ranges do "
+        "not.",
         (
             _at_least("processes_counter", ROWS, "a counter row per insert", 6),
             _at_least("processes_sequences", ROWS, "django-sequences", 2),
-            _at_least("processes_auto", ROWS, "`AutoField`", 0.97),
+            _at_least("processes_auto", ROWS, "`BigAutoField`", 0.97),
             _at_least(
                 "transactions", "transactions of 20 ms", "`UUIDField`, uuid4", 0.95
             ),
@@ -161,18 +161,19 @@ QUESTIONS = (
         "`contenttypes`; and the time from `django.setup()` to the first saved row.",
         (
             _at_most("startup", "import and `ready()`", "Django alone", 1.12),
-            _at_most("first_row", "the first saved row", "`AutoField`", 1.3),
+            _at_most("first_row", "the first saved row", "`BigAutoField`", 1.3),
         ),
     ),
     Question(
         "How much memory does it take?",
-        "A held range is two numbers. A counter makes ids in advance, as many as were "
-        "taken from the range before: a busy one up to a thousand, 70 bytes each. "
-        "The others gave two ids each, the second to one of 1,000 threads.",
+        "A held range is two numbers. A counter makes ids in advance: as many as it "
+        "has given from its range, at least 4 and at most a thousand, 70 bytes each. "
+        "Each of the 10,000 counters gave one id to the main thread, then one to one "
+        "of 1,000 threads.",
         (
             _at_most("memory", "a busy counter", "", 3072, "bytes"),
             _at_most("memory_threads", "a counter after two ids", "", 3072, "bytes"),
-            _at_most("construction", "time of `Order()`", "an `AutoField`'s", 1.1),
+            _at_most("construction", "time of `Order()`", "a `BigAutoField`'s", 1.1),
         ),
         "memory-by-collections",
     ),
@@ -182,13 +183,14 @@ QUESTIONS = (
         (
             _at_most("show", "`hilo_show`", "", 1, "seconds"),
             _at_most("changelist", "list in the admin", "", 1, "seconds"),
-            _at_most("checks", "all system checks", "", 1, "seconds"),
+            _at_most("checks", "`check --deploy`", "", 1, "seconds"),
         ),
     ),
     Question(
         "What do text keys cost in a large table?",
-        "A million lines, inserted in the order of their ids, with the indexes that "
-        "Django creates. `HiLoField(width=10)` pads numbers with zeros.",
+        "A million lines and their 200,000 orders, inserted in the order in which "
+        "their ids were made, with the indexes that Django creates. The `INSERT` adds "
+        "20,000 rows to a million. `HiLoField(width=10)` pads numbers with zeros.",
         (
             _exactly("indexes_text", f"{INDEXES}, `HiLoField`", "uuid4", 1.4),
             _exactly("indexes_wide", f"{INDEXES}, `width=10`", "uuid4", 1.05),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,9 @@ def held_after_an_hour(using: str) -> int:
         with patch.object(time, "monotonic", return_value=began + second):
             number = next_number("burst", using)
             request_finished.send(None)
+        for thread in threading.enumerate():
+            if thread.name == "hilo":
+                thread.join()
     return read_max("burst", using) - number
 
 

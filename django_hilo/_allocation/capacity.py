@@ -29,21 +29,21 @@ class AdaptiveCapacity:
 
     def __init__(self) -> None:
         # One tuple, so that threads need no lock: size, and time unless it is kept.
-        self.last: tuple[int, float | None] | None = None
+        self._last: tuple[int, float | None] | None = None
 
     def next(self, least: int, most: int, first: int | None = None) -> int:
         """Return the next size, ``least`` to ``most``; first ``first``, or least."""
-        if self.last is None:
+        if self._last is None:
             return least if first is None else first
-        size, at = self.last
+        size, at = self._last
         seconds = DOUBLES_UNDER if at is None else time.monotonic() - at
         return next_capacity(size, seconds, least, most)
 
     def note(self, size: int) -> None:
         """Note that this size was fetched now."""
-        self.last = size, time.monotonic()
+        self._last = size, time.monotonic()
 
     def keep(self) -> None:
         """Let the next size be the last one, which was not used up."""
-        if self.last is not None:
-            self.last = self.last[0], None
+        if self._last is not None:
+            self._last = self._last[0], None

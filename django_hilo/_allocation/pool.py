@@ -189,18 +189,26 @@ class Counter:
         with self.locked():
             self.stored = max(self.stored, number)
 
-    def drain(self) -> CachedRange | None:
-        """Give up all ranges; return the newest one, which alone can be returned."""
-        with self.locked():
-            unused = self._cut_newest(0)
-            self._ranges.clear()
-            return unused
+    @property
+    def newest(self) -> CachedRange | None:
+        """The newest range, which alone can be returned."""
+        # A copy is one step, and needs no lock.
+        return max(list(self._ranges), key=lambda each: each.high, default=None)
 
     def shrink(self, keep: int) -> CachedRange | None:
         """Give up the newest range but for ``keep`` numbers; return the others."""
         with self.locked():
+            self._recall()
             self._due_at = min(self._due_at, keep // 2)
-            return self._cut_newest(keep)
+            newest = self.newest
+            if newest is None or newest.left <= keep:
+                return None
+            unused = CachedRange(newest.reservation)
+            unused.next = newest.next + keep
+            newest.high = unused.next - 1
+            # Max may fall to it at any moment: an explicit id above it needs a floor.
+            self.stored = min(self.stored, newest.high)
+            return unused
 
     def returned(self, cached: CachedRange) -> None:
         """Note that what was left of a range was returned."""
@@ -215,18 +223,6 @@ class Counter:
         slices = take_from(self._ranges, count) if count else None
         self.is_due = self._due_at >= 0 and self._left() <= self._due_at
         return slices
-
-    def _cut_newest(self, keep: int) -> CachedRange | None:
-        self._recall()
-        newest = max(self._ranges, key=lambda each: each.high, default=None)
-        if newest is None or newest.left <= keep:
-            return None
-        unused = CachedRange(newest.reservation)
-        unused.next = newest.next + keep
-        newest.high = unused.next - 1
-        # Max may fall to it at any moment: an explicit id above it needs a floor.
-        self.stored = min(self.stored, newest.high)
-        return unused
 
     def _left(self) -> int:
         return sum(each.left for each in self._ranges)
@@ -269,7 +265,7 @@ class Pool:
     def forget_counter(self, key: CounterKey) -> None:
         """Drop all that is known of one counter."""
         if counter := self._counters.pop(key, None):
-            counter.drain()
+            counter.drop_all()
 
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""

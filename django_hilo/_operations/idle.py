@@ -5,12 +5,16 @@ range is smaller, but a quiet process needs that one only after days.
 """
 
 import logging
+import threading
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 from django.db import connections
 
 from django_hilo._allocation import pool
+from django_hilo._allocation.cache import CachedRange
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import fields_of
 from django_hilo._database.connection import (
@@ -18,79 +22,111 @@ from django_hilo._database.connection import (
     is_still_there,
     retry,
     short_transaction,
+    use_own,
 )
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.own_connection import in_tests
 from django_hilo.conf import settings
+from django_hilo.counters.ranges import Reservation
+from django_hilo.identifiers import counter_key
+from django_hilo.models import HiLoDocument
 from django_hilo.sources.own import OwnCounter
 
 logger = logging.getLogger("django_hilo")
 
-# How many numbers a counter keeps, and for how many seconds it keeps more.
+# How many numbers a counter keeps, and the seconds between looks.
 KEPT = 4_096
 IDLE_AFTER = 300.0
 
 _next_look = 0.0
+# What was larger than that at the last look.
+_large: dict[Counter, CachedRange] = {}
 
 
 def return_idle(**kwargs: object) -> None:
-    """Return the numbers that a counter holds and hardly uses (request_finished).
+    """Return most of the ranges that lasted from look to look (request_finished).
 
-    The counter keeps `KEPT` of them, or CAPACITY if that is more, so that the next
-    requests need no range. Each request looks after one counter; when there is none,
-    the next look is after `IDLE_AFTER` seconds.
+    A counter keeps the next `KEPT` numbers, or CAPACITY if that is more, so that no
+    request waits for a range because of this.
     """
-    global _next_look
+    global _next_look, _large
     now = time.monotonic()
     if now < _next_look:
         return
-    _next_look = now + IDLE_AFTER
-    try:
-        if _return_of_one(now):
-            _next_look = now
-    except Exception as error:  # noqa: BLE001 - the response was sent already
-        logger.warning("Idle numbers were not returned: %s", error)
+    _next_look, before = now + IDLE_AFTER, _large
+    ranges = {each: each.newest for each in pool.current().counters()}
+    _large = {each: held for each, held in ranges.items() if held and held.left > KEPT}
+    idle = [each for each, held in _large.items() if before.get(each) is held]
+    apart = [each for each in idle if _is_on_server(each)]
+    _return([each for each in idle if each not in apart])
+    if apart:
+        # No driver bounds each wait for a server that stands still.
+        work = partial(_return_apart, apart)
+        with suppress(RuntimeError):  # the interpreter is ending
+            threading.Thread(target=work, name="hilo", daemon=True).start()
 
 
-def _return_of_one(now: float) -> bool:
-    """Return the numbers of one counter; False if all are in use."""
-    for counter in pool.current().counters():
-        size, reserved_at = counter.capacity.last or (0, None)
-        is_old = reserved_at is not None and now > reserved_at + IDLE_AFTER
-        if is_old and size > (keep := _kept_of(counter)):
-            # By RavenDB's rule. Nobody looks at it again before it is old.
-            counter.capacity.note(max(size // 2, keep))
-            _return(counter, keep)
-            return True
-    return False
+def _is_on_server(counter: Counter) -> bool:
+    # SQLite's file must not be open in a thread when another one forks, and tests end
+    # their transactions and databases.
+    database = counter.key.database
+    if in_tests() or not is_still_there(database):
+        return False
+    return not dialect_of(connections[database.alias]).has_one_writer
 
 
-def _kept_of(counter: Counter) -> int:
+def _return_apart(counters: Iterable[Counter]) -> None:
+    for alias in {each.key.database.alias for each in counters}:
+        use_own(alias)
+    _return(counters)
+    connections.close_all()
+
+
+def _return(counters: Iterable[Counter]) -> None:
+    failed = set()
+    for counter in counters:
+        database = counter.key.database
+        if database.alias in failed or not is_still_there(database):
+            continue
+        connection = connections[database.alias]
+        was_closed = connection.connection is None
+        try:
+            with in_schema(database.alias, database.schema):
+                _return_most(counter, database.alias)
+        except Exception as error:  # noqa: BLE001 - nobody asked for it
+            failed.add(database.alias)
+            logger.warning(
+                "Idle numbers of %r on %r were not returned: %s",
+                *(counter.key.collection, database.alias, error),
+            )
+        finally:
+            if was_closed:
+                connection.close()
+
+
+def _return_most(counter: Counter, alias: str) -> None:
     fields = fields_of(counter.key.collection)
-    return max([KEPT, settings.CAPACITY, *(each.capacity or 0 for each in fields)])
-
-
-def _return(counter: Counter, keep: int) -> None:
-    source, database = counter.source, counter.key.database
+    keep = max([KEPT, settings.CAPACITY, *(each.capacity or 0 for each in fields)])
+    source, newest = counter.source, counter.newest
     # Counters of other systems take nothing back.
-    if not isinstance(source, OwnCounter) or not is_still_there(database):
+    if newest is None or newest.left <= keep or not isinstance(source, OwnCounter):
         return
-    alias, connection = database.alias, connections[database.alias]
-    was_closed = connection.connection is None
-    try:
-        with in_schema(alias, database.schema):
-            stored = retry(partial(_read_max, source), alias, source.name, retry_for=1)
-            # If others have reserved since, a range in use is better than a gap. Code
-            # that was called meanwhile may have forked, and the range is the parent's.
-            is_ours = pool.current().counter(counter.key) is counter
-            if stored != counter.seen or not is_ours:
-                return
-            unused = counter.shrink(keep)
-            if unused and source.give_back(alias, unused.reservation, unused.next - 1):
-                counter.returned(unused)
-    finally:
-        if was_closed:
-            connection.close_if_unusable_or_obsolete()
+    # A range in use is better than a gap, if others have changed the counter since.
+    look = partial(_is_unchanged, newest.reservation)
+    can_return = retry(look, alias, source.name, retry_for=1)
+    # Code that was called meanwhile may have forked, and the range is the parent's.
+    if not can_return or counter not in pool.current().counters():
+        return
+    unused = counter.shrink(keep)
+    # RavenDB's rule goes on from here.
+    counter.capacity.note(keep)
+    counter.capacity.keep()
+    if unused and source.give_back(alias, unused.reservation, unused.next - 1):
+        counter.returned(unused)
 
 
-def _read_max(source: OwnCounter, db: str) -> int:
+def _is_unchanged(reserved: Reservation, db: str) -> bool:
+    key = counter_key(reserved.collection, reserved.node_tag)
+    rows = HiLoDocument.objects.using(db).filter(pk=key)
     with short_transaction(db):
-        return source.read_max(db)
+        return rows.filter(max=reserved.range.high, ticket=reserved.ticket).exists()

@@ -1,9 +1,10 @@
 """Checks before anything is changed; each error says what to do."""
 
+import re
 from typing import Any
 
 from django.db import connections
-from django.db.models import UUIDField
+from django.db.models import CheckConstraint, UUIDField
 
 from django_hilo._allocation.target import resolve
 from django_hilo.exceptions import HiLoError
@@ -50,6 +51,7 @@ def is_new(
 
 def check_way_there(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
+    _check_computed(move)
     if isinstance(move.values, Mapped):
         target, rows = move.id_format.target, move.key.new.model._base_manager
         count = int(rows.using(move.connection.alias).count())
@@ -122,6 +124,29 @@ def check_way_back(move: Move) -> None:
         f"{key} cannot go back to {type(key.old).__name__}: the number of "
         f"{shown(least)} is above {most}."
     )
+
+
+def _check_computed(move: Move) -> None:
+    """Refuse what computes with a key: SQLite would go on, with the text."""
+    editor = move.connection.schema_editor()
+    for column in move.columns:
+        model, name = column.old.model, move.sql.name(column.column)
+        computed = [
+            (field.name, field.generated_sql(move.connection)[0])
+            for field in model._meta.local_fields
+            if field.generated
+        ] + [
+            (each.name, each.constraint_sql(model, editor))
+            for each in model._meta.constraints
+            if isinstance(each, CheckConstraint)
+        ]
+        for what, sql in computed:
+            # As in a constraint that one of two foreign keys is set.
+            if name in re.sub(f"{re.escape(name)} IS (NOT )?NULL", "", sql):
+                raise HiLoError(
+                    f"{what!r} of {model._meta.label} computes with {column}: drop it "
+                    f"in a migration before this one, and add it again after it."
+                )
 
 
 def _check_no_confusion(move: Move, number: str) -> None:

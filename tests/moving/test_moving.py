@@ -82,6 +82,11 @@ def log_of(key):
     )
 
 
+def check(condition):
+    constraint = models.CheckConstraint(condition=condition, name="one")
+    return migrations.AddConstraint("Item", constraint)
+
+
 def ids(stage):
     return sorted(stage.model("Owner").objects.values_list("id", flat=True))
 
@@ -335,6 +340,38 @@ def test_columns_that_are_not_there_are_refused(stage):
     generic = {"admin.LogEntry": ("content_type", "action_flag")}
     with pytest.raises(HiLoError, match=r"LogEntry.action_flag .*no text.*CharField\("):
         stage.migrate(move_owner(generic=generic))
+
+
+@pytest.mark.parametrize(
+    ("computed", "match"),
+    [
+        (
+            migrations.AddField(
+                "Item",
+                "twice",
+                models.GeneratedField(
+                    expression=models.F("owner") * 2,
+                    output_field=models.BigIntegerField(),
+                    db_persist=True,
+                ),
+            ),
+            "'twice' of moved.Item computes with moved.Item.owner",
+        ),
+        (check(models.Q(owner__gt=0)), "'one' of moved.Item computes with"),
+        (check(models.Q(owner__isnull=False)), None),
+    ],
+)
+def test_what_computes_with_the_key_is_refused(stage, computed, match):
+    """SQLite would go on to compute, with the text."""
+    make(stage, 1, 7)
+    stage.migrate(computed)
+    if match is None:
+        stage.migrate(move_owner())
+        assert ids(stage) == ["owners/1-A", "owners/7-A"]
+        return
+    with pytest.raises(HiLoError, match=match):
+        stage.migrate(move_owner())
+    assert ids(stage) == [1, 7]
 
 
 def test_a_foreign_key_of_an_unknown_table_is_refused(stage):

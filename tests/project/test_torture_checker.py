@@ -160,9 +160,9 @@ CHOSEN = (
         ("5 shut kept\n", 6, "5 was chosen, and in the later range 1-16"),
         # Its floor could not be written.
         ("5 shut kept\n6 unstored 5\n", 6, ""),
-        # Its process was killed, or its session ended, at the commit.
-        ("", 6, ""),
-        ("5 shut unknown\n", 6, ""),
+        # It committed by itself, so that the floor came before the note.
+        ("", 6, "in the later range"),
+        ("5 shut unknown\n", 6, "in the later range"),
     ],
 )
 def test_no_later_range_holds_a_number_that_was_chosen(
@@ -171,6 +171,24 @@ def test_no_later_range_holds_a_number_that_was_chosen(
     rows = [("Plain", "plain-things/5-A", "1.0.0")]
     later = f"{reserving_at} reserving \n9 range plain-things/A 1 16 free\n"
     expect(judge(tmp_path, CHOSEN + end, later, rows=rows), wrong)
+
+
+@pytest.mark.parametrize(
+    ("end", "seat", "servers", "wrong"),
+    [
+        ("", 2, True, ""),
+        ("6 shut unknown\n", 2, True, ""),
+        ("6 shut unknown\n", 1, True, "in the later range"),
+        ("6 shut unknown\n", 2, False, "in the later range"),
+    ],
+)
+def test_a_floor_may_be_lost_at_the_commit(tmp_path, end, seat, servers, wrong):
+    """Where its process was killed, or its session ended; it knows the number itself."""
+    rows = [("Plain", "plain-things/5-A", "1.0.0")]
+    one = CHOSEN.replace("3 open", "3 open \n3 open") + "5 shut kept\n" + end
+    later = "7 reserving \n9 range plain-things/A 1 16 free\n"
+    (tmp_path / f"000{seat}-1-2.log").write_text(later)
+    expect(judge(tmp_path, one, rows=rows, servers=servers), wrong)
 
 
 def test_who_chose_a_number_does_not_give_it(tmp_path):

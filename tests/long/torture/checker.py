@@ -54,7 +54,7 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
         verdict.failures.append("A range was bound to a transaction on a server.")
     _check_ranges(verdict, evidence, figures)
     _check_max(verdict, evidence, stored, standing)
-    _check_explicit(verdict, evidence, standing)
+    _check_explicit(verdict, evidence, standing, servers=servers)
     return verdict
 
 
@@ -175,19 +175,30 @@ def _check_max(
 
 
 def _check_explicit(
-    verdict: Verdict, evidence: Evidence, standing: dict[str, list[Part]]
+    verdict: Verdict,
+    evidence: Evidence,
+    standing: dict[str, list[Part]],
+    *,
+    servers: bool,
 ) -> None:
     """After an id that somebody chose was saved, no new range holds its number."""
     settled = [
-        (chosen.number, chosen.block.path[0].shut_at, chosen.process)
+        (chosen.number, chosen.block, chosen.process)
         for chosen in evidence.chosen
         if chosen.block.outcomes() == {KEPT}
         and not any(chosen.number <= number for number in chosen.process.unstored)
     ]
     ranges = [each for each in evidence.reserved if each.counter == PLAIN]
     parts = standing.get(PLAIN, [])
-    for number, at, process in settled:
+    for number, block, process in settled:
+        transaction = block.path[0]
+        at = transaction.shut_at or process.last
+        # On servers the floor is raised after the commit of a transaction, which
+        # nobody may have lived to do. The process itself knows the number.
+        may_lack = servers and transaction.was_unknown and block is not transaction
         for reserved in ranges:
+            if may_lack and reserved.process is not process:
+                continue
             if reserved.asked_at > at and reserved.low <= number <= reserved.high:
                 verdict.failures.append(
                     f"{number} was chosen, and in the later range {reserved.low}-"

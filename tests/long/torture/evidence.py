@@ -21,6 +21,8 @@ class Block:
     outer: Block | None
     # Empty while open, which it stays where its process was killed.
     outcome: str = ""
+    # Whether only the table told the outcome.
+    was_unknown: bool = False
     shut_at: int = 0
     rows: list[Row] = field(default_factory=list)
     inner: list[Block] = field(default_factory=list)

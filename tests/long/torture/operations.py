@@ -140,7 +140,8 @@ class Operations:
 
     def return_idle(self) -> None:
         idle.KEPT, idle.IDLE_AFTER = 2, 0.0
-        idle.return_idle()
+        for _ in range(2):
+            idle.return_idle()
 
     def close(self) -> None:
         connections.close_all()

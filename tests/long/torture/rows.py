@@ -22,10 +22,7 @@ def settle_unknown(evidence: Evidence, stored: Stored) -> list[str]:
         there = [row for row in standing if row in rows]
         if standing:
             transaction.outcome = KEPT if there else UNDONE
-        # Nobody may have lived to raise the floor after the commit.
-        evidence.chosen = [
-            each for each in evidence.chosen if each.block.path[0] is not transaction
-        ]
+        transaction.was_unknown = True
         if 0 < len(there) < len(standing):
             torn.append(f"Torn: of {_some(standing)} only {_some(there)}")
     return torn
