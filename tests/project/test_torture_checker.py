@@ -183,7 +183,7 @@ def test_no_later_range_holds_a_number_that_was_chosen(
     ],
 )
 def test_a_floor_may_be_lost_at_the_commit(tmp_path, end, seat, servers, wrong):
-    """Where its process was killed, or its session ended; it knows the number itself."""
+    """Its process was killed, or its session ended; but it knows the number."""
     rows = [("Plain", "plain-things/5-A", "1.0.0")]
     one = CHOSEN.replace("3 open", "3 open \n3 open") + "5 shut kept\n" + end
     later = "7 reserving \n9 range plain-things/A 1 16 free\n"
