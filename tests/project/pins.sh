@@ -13,7 +13,8 @@ trap 'rm -rf "$folder"' EXIT
 compile() { # output, options ...: for each supported Python and system
     output=$1
     shift
-    "$uv" pip compile -q --universal --python-version "$lowest" \
+    # With extras: pip refuses those without a pin when there is a newer version.
+    "$uv" pip compile -q --universal --python-version "$lowest" --no-strip-extras \
         --generate-hashes --no-emit-index-url --no-emit-find-links --annotation-style line \
         --custom-compile-command "make pins" --output-file "$output" "$@"
 }
@@ -30,7 +31,7 @@ for group in $groups; do
     file=requirements/$group.txt
     # What the included file has is not repeated, unless a marker limits it there.
     included=
-    [ -z "$base" ] || included=$(sed -n 's/^\([a-z0-9.-]*\)==[^;]*$/--no-emit-package \1/p' "$folder/$base.whole")
+    [ -z "$base" ] || included=$(sed -n 's/^\([a-z0-9.-]*\)\(\[.*\]\)*==[^;]*$/--no-emit-package \1/p' "$folder/$base.whole")
     # The versions that are in the output already stay.
     cp "$folder/all" "$folder/$group"
     compile "$folder/$group" --group "pyproject.toml:$group" $included
