@@ -181,29 +181,23 @@ class TestChangelist:
     @pytest.mark.parametrize("text", [ORDER, "North/1", "orders/"])
     def test_search_by_id(self, pages, order, text):
         Order.objects.create(id="other/5-B")
-
         page = pages.get(pages.list(Order, f"?q={text}"))
-
         assert list(page.context["cl"].result_list) == [order]
 
     def test_search_by_an_exact_id(self, pages, order):
         line, _ = (OrderLine.objects.create(order=order) for _ in range(2))
-
         page = pages.get(pages.list(OrderLine, f"?q={line.pk}"))
-
         assert list(page.context["cl"].result_list) == [line]
 
     @pytest.mark.parametrize("model", [OrderLine, Invoice])
     def test_filters_of_relations(self, pages, order, model):
         other = Order.objects.create(name="second")
         rows = [model.objects.create(order=parent) for parent in (order, other)]
-
         page = pages.get(pages.list(model)).content.decode()
         offered = [
             html.unescape(link)
             for link in re.findall(r'"(\?[^"]*order__id__exact=[^"]*)"', page)
         ]
-
         if pages.site == "admin":
             found = [pages.get(pages.list(model, link)) for link in offered]
             assert [list(p.context["cl"].result_list) for p in found] == [
@@ -224,30 +218,24 @@ class TestChangelist:
             "form-1-name": "second",
             "_save": "Save",
         }
-
         pages.post(pages.list(Order), data)
-
         names = Order.objects.order_by("id__number").values_list("name", flat=True)
         assert list(names) == ["changed", "second"]
 
     def test_actions(self, pages, order):
         Order.objects.create(name="second")
         data = {"action": "shout", "_selected_action": [order.pk]}
-
         pages.post(pages.list(Order), data)
-
         names = Order.objects.order_by("id__number").values_list("name", flat=True)
         assert list(names) == ["FIRST", "second"]
 
     def test_deleting_what_is_selected(self, pages, invoice):
         second = Invoice.objects.create(order=invoice.order)
         data = {"action": "delete_selected", "_selected_action": [invoice.pk]}
-
         question = pages.post(pages.list(Invoice), data, expect=200)
         assert pages.of(invoice) in pages.links(question, pages.list(Invoice))
         assert html.escape(invoice.pk) in question.content.decode()
         pages.post(pages.list(Invoice), {**data, "post": "yes"})
-
         assert list(Invoice.objects.all()) == [second]
 
 
@@ -255,9 +243,7 @@ class TestObject:
     def test_changing(self, pages, order):
         page = pages.get(pages.of(order))
         assert 'value="first"' in page.content.decode()
-
         pages.post(pages.of(order), no_lines(name="changed", _continue="1"))
-
         order.refresh_from_db()
         assert (order.pk, order.name) == (ORDER, "changed")
         assert Order.objects.count() == 1
@@ -265,7 +251,6 @@ class TestObject:
     def test_adding_takes_one_id_and_the_message_links_to_it(self, pages, order):
         pages.get(pages.list(Order, "add/"))
         answer = pages.post(pages.list(Order, "add/"), no_lines(name="second"))
-
         added = Order.objects.get(name="second")
         assert added.pk == "orders/North/2-A"
         page = pages.get(answer.url)
@@ -274,7 +259,6 @@ class TestObject:
     def test_recent_actions_link_to_the_objects(self, pages, order, invoice):
         pages.post(pages.of(order), no_lines(name="changed"))
         pages.post(pages.of(invoice), {"order": ORDER})
-
         entries = LogEntry.objects.all()
         urls = {"/" + entry.get_admin_url().lstrip("/") for entry in entries}
         assert urls == {
@@ -289,17 +273,14 @@ class TestObject:
 
     def test_deleting(self, pages, order):
         line = order.lines.create()
-
         question = pages.get(pages.of(order, "delete"))
         assert pages.of(line) in pages.links(question, pages.list(OrderLine))
         pages.post(pages.of(order, "delete"), {"post": "yes"})
-
         assert not Order.objects.exists()
         assert not OrderLine.objects.exists()
 
     def test_a_protected_object_is_not_deleted(self, pages, invoice):
         question = pages.get(pages.of(invoice.order, "delete"))
-
         assert pages.of(invoice) in pages.links(question, pages.list(Invoice))
         pages.post(pages.of(invoice.order, "delete"), {"post": "yes"}, expect=200)
         assert Order.objects.exists()
@@ -315,9 +296,7 @@ class TestObject:
             "lines-0-quantity": 7,
             "_saveasnew": "1",
         }
-
         pages.post(pages.of(order), data)
-
         copy = Order.objects.get(name="copy")
         assert copy.pk == "orders/North/2-A"
         assert copy.lines.get().pk == "OrderLines/North/2-A"
@@ -325,7 +304,6 @@ class TestObject:
 
     def test_saving_as_new_with_an_anchor(self, pages, invoice):
         pages.post(pages.of(invoice), {"order": ORDER, "_saveasnew": "1"})
-
         copy = Invoice.objects.exclude(pk=INVOICE).get()
         assert copy.pk == "invoices/North/2-A$orders/North/1-A"
 
@@ -347,9 +325,7 @@ class TestObject:
             "lines-2-order": order.pk,
             "lines-2-quantity": 30,
         }
-
         pages.post(pages.of(order), data)
-
         lines = order.lines.order_by("id__number").values_list("pk", "quantity")
         assert list(lines) == [
             ("OrderLines/North/1-A", 10),
@@ -361,14 +337,11 @@ class TestObject:
         pages.get(pages.of(order))
         wrong = no_lines(name="x" * 51)
         pages.post(pages.list(Order, "add/"), wrong, expect=200)
-
         assert Order.objects.next_id() == "orders/North/2-A"
 
     def test_an_id_that_no_row_has(self, pages, order):
         missing = Order(id="orders/North/99-A")
-
         answer = pages.client.get(pages.of(missing), follow=True)
-
         assert answer.redirect_chain == [(f"/{pages.site}/", 302)]
         assert "exist. Perhaps it was deleted?" in answer.content.decode()
 
@@ -377,9 +350,7 @@ class TestRelations:
     def test_autocomplete(self, pages, order):
         Order.objects.create(id="other/5-B")
         query = "app_label=records&model_name=invoice&field_name=order"
-
         answer = pages.get(f"/{pages.site}/autocomplete/?term={ORDER}&{query}")
-
         results = answer.json()["results"]
         assert [result["id"] for result in results] == [ORDER]
         answer = pages.post(pages.list(Invoice, "add/"), {"order": results[0]["id"]})
@@ -390,9 +361,7 @@ class TestRelations:
         (lookup,) = re.findall(
             r'href="([^"]*_to_field=id[^"]*)" class="related-lo', form
         )
-
         popup = pages.get(html.unescape(lookup) + "&_popup=1")
-
         offered = re.findall(r'data-popup-opener="([^"]*)"', popup.content.decode())
         assert [html.unescape(text) for text in offered] == [ORDER]
         data = {"order": html.unescape(offered[0]), "quantity": 1}
@@ -401,9 +370,7 @@ class TestRelations:
 
     def test_the_link_beside_a_raw_id(self, pages, order):
         line = order.lines.create()
-
         page = pages.get(pages.of(line))
-
         content = page.content.decode()
         assert f'value="{ORDER}"' in content
         # Django does not quote the id here; the path finds the object all the same.
@@ -413,16 +380,13 @@ class TestRelations:
     @pytest.mark.parametrize("text", ["orders/North/99-A", "nonsense", "1", "a$b"])
     def test_a_raw_id_that_no_row_has(self, pages, order, text):
         data = {"order": text, "quantity": 1}
-
         page = pages.post(pages.list(OrderLine, "add/"), data, expect=200)
-
         assert "That choice is not one of the" in page.content.decode()
         assert f'value="{text}"' in page.content.decode()
 
     def test_the_buttons_beside_a_choice(self, pages, invoice):
         page = pages.get(pages.of(invoice)).content.decode()
         templates = re.findall(r'data-href-template="([^"]*)"', page)
-
         assert len(templates) >= 2
         for template in templates:
             # As RelatedObjectLookups.js does it: without quoting.
@@ -435,22 +399,18 @@ class TestRelations:
 
     def test_adding_in_a_popup(self, pages, order):
         data = no_lines(name="popped", _popup="1", _to_field="id")
-
         answer = pages.post(pages.list(Order, "add/?_popup=1"), data, expect=200)
-
         response = self.response_of(answer)
         assert response["value"] == "orders/North/2-A"
         assert Order.objects.get(pk=response["value"]).name == "popped"
 
     def test_changing_and_deleting_in_a_popup(self, pages, invoice):
         popup = {"_popup": "1", "_to_field": "id"}
-
         # The JavaScript that opens the popup does not quote the id.
         url = f"{pages.list(Invoice)}{INVOICE}/change/?_popup=1&_to_field=id"
         changed = pages.post(url, {"order": ORDER, **popup}, expect=200)
         url = f"{pages.list(Invoice)}{INVOICE}/delete/?_popup=1&_to_field=id"
         deleted = pages.post(url, {"post": "yes", **popup}, expect=200)
-
         assert self.response_of(changed) == {
             "action": "change",
             "value": INVOICE,
@@ -467,5 +427,4 @@ class TestRelations:
             args=[INVOICE],
             current_app=pages.site,
         )
-
         assert INVOICE in html.unescape(pages.get(url).content.decode())

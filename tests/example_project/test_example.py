@@ -249,7 +249,6 @@ def table_of(output: str) -> dict[str, list[str]]:
 class TestReading:
     def test_a_right_folder(self, folder):
         northwind = read(folder)
-
         assert [row.code for row in northwind.customers] == ["ALFKI", "BLONP"]
         assert northwind.orders[1].shipped_on is None
         assert northwind.lines[1].discount == Decimal("0.15")
@@ -258,7 +257,6 @@ class TestReading:
     def test_a_byte_order_mark_is_no_part_of_the_first_column(self, folder):
         for name, text in FILES.items():
             (folder / name).write_text(text, encoding="utf-8-sig")
-
         assert len(read(folder).lines) == 3
 
     @pytest.mark.parametrize(
@@ -267,10 +265,8 @@ class TestReading:
     )
     def test_a_wrong_row_names_file_and_line(self, folder, name, old, new, error):
         edit(folder, name, old, new)
-
         with pytest.raises(WrongFilesError) as caught:
             read(folder)
-
         expected = f"{name}, line {error}" if error[0].isdigit() else f"{name}, line"
         assert caught.value.errors[0].startswith(expected)
         assert error in caught.value.errors[0]
@@ -298,10 +294,8 @@ class TestReading:
     )
     def test_a_wrong_file(self, folder, name, make: Callable[[Path], object], error):
         make(folder / name)
-
         with pytest.raises(WrongFilesError) as caught:
             read(folder)
-
         assert len(caught.value.errors) == 1, "one cause, one error"
         assert caught.value.errors[0].startswith(name)
         assert error in caught.value.errors[0]
@@ -310,10 +304,8 @@ class TestReading:
         rows = "".join(f"{n},1,NaN,1,0\n" for n in range(10))
         edit(folder, "customers.csv", "Alfreds Futterkiste", "")
         edit(folder, "order-details.csv", "10248,1,14.00,12,0\n", rows * 3)
-
         with pytest.raises(WrongFilesError) as caught:
             read(folder)
-
         lines = str(caught.value).splitlines()
         assert lines[0] == "customers.csv, line 2: companyName is missing"
         assert lines[-1] == f"... and {31 - SHOWN_ERRORS} more errors."
@@ -324,7 +316,6 @@ class TestImport:
     @with_northwind
     def test_northwind(self, northwind):
         printed = northwind.printed
-
         assert northwind.counts() == {
             "customers": 91,
             "products": 77,
@@ -361,14 +352,11 @@ class TestImport:
             "with connection.execute_wrapper(note):\n"
             f"    call_command('import_northwind', {str(folder)!r}, verbosity=0)\n"
         )
-
         assert order.split() == ["reserved"] * 4 + ["insert"] * 4
 
     def test_a_wrong_row_imports_nothing(self, migrated, folder):
         edit(folder, "order-details.csv", "34.80,5", "34.80,many")
-
         done = migrated.run("import_northwind", folder, expect=1)
-
         assert "order-details.csv, line 4: quantity 'many' is no" in done.stderr
         assert "Nothing was imported." in done.stderr
         assert "Traceback" not in done.stderr
@@ -379,9 +367,7 @@ class TestImport:
             "CREATE TRIGGER stop BEFORE INSERT ON shop_orderline WHEN NEW.quantity = 5 "
             "BEGIN SELECT RAISE(ABORT, 'no line of five'); END"
         )
-
         done = migrated.run("import_northwind", folder, expect=1)
-
         assert done.stderr.strip() == (
             "CommandError: no line of five\nNothing was imported."
         )
@@ -390,9 +376,7 @@ class TestImport:
     def test_a_second_import_is_refused(self, imported, folder):
         before = imported.counts()
         assert before["lines"] == 3
-
         done = imported.run("import_northwind", folder, expect=1)
-
         assert "customer ALFKI and 5 more rows of these files" in done.stderr
         assert "Nothing was imported." in done.stderr
         assert imported.counts() == before
@@ -406,7 +390,6 @@ class TestDemo:
             re.MULTILINE,
         )
         paths = [path for _, path, *_ in visits]
-
         assert {status for _, _, status, *_ in visits} == {"200"}
         assert paths[:6] == [
             "/",
@@ -422,7 +405,6 @@ class TestDemo:
 
     def test_what_it_makes(self, made_up):
         counts = made_up.counts()
-
         assert counts["customers"] == 20
         assert counts["products"] == 30
         assert counts["orders"] == 200
@@ -440,9 +422,7 @@ class TestDemo:
 
     def test_a_page_that_fails_is_told(self, migrated):
         migrated.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
-
         done = migrated.run("demo", expect=1)
-
         assert re.search(r"/admin/  500  .*WRONG", done.stdout)
         assert "pages did not answer as they should" in done.stderr
 
@@ -451,9 +431,7 @@ class TestDemoWithNorthwind:
     def test_twice(self, filled, folder):
         before = filled.counts()
         assert before["invoices"] == 1
-
         printed = filled.run("demo", folder).stdout
-
         assert "6 rows of" in printed
         assert filled.counts() == before
         assert table_of(printed)["Order lines"][0] == "3"
@@ -492,7 +470,6 @@ class TestTerminal:
             process.kill()
             process.wait()
             os.close(ours)
-
         checked = example.python(
             "from django.contrib.auth import authenticate\n"
             f"user = authenticate(username='admin', password={password[1]!r})\n"
@@ -505,13 +482,11 @@ class TestPages:
     def test_nothing_is_loaded_from_elsewhere_or_written_into_the_page(self, filled):
         filled.sql("UPDATE shop_product SET name = '<script>alert(1)</script>'")
         filled.sql("UPDATE shop_customer SET name = '<b>bold</b>'")
-
         html = filled.python(
             "from example_project.shop.visits import shop_pages\n"
             "for path in shop_pages():\n"
             "    if 'static' not in path: print(client.get(path).content.decode())"
         )
-
         assert html.count("<!doctype html>") == 7
         assert "&lt;script&gt;alert(1)" in html and "&lt;b&gt;bold" in html
         for unsafe in ("<script", "<style", " style=", "<b>", " on", "http:", "https:"):
@@ -520,7 +495,6 @@ class TestPages:
 
     def test_the_front_page_tells_what_the_counters_do(self, filled):
         filled.sql("INSERT INTO django_hilo_gaplesscounter VALUES ('receipts', 41, '')")
-
         printed = filled.python(
             "import re\n"
             "from django.utils.html import strip_tags\n"
@@ -533,7 +507,6 @@ class TestPages:
             'for link in re.findall(\'href="([^"]*)"\', html):\n'
             "    if link[0] == '/': print(client.get(link).status_code, link)\n"
         )
-
         lines = printed.splitlines()
         orders = next(line for line in lines if line.startswith("orders|"))
         assert re.fullmatch(
@@ -556,7 +529,6 @@ class TestPages:
             f"print(client.get('/order/{pk}/').status_code)\n"
             f"print(client.get('/invoice/{pk}/').status_code)"
         )
-
         assert printed.split() == ["404", "404"]
 
 
@@ -576,7 +548,6 @@ class TestAdmin:
             "order = Order.objects.get(number=5)\n"
             "print(answer.status_code, order.pk, order.lines.get().pk)"
         )
-
         assert printed.split() == ["302", "orders/3-A", "OrderLines/4-A$orders/3-A"]
 
 
@@ -606,7 +577,6 @@ class TestApi:
             "print(client.get(link).status_code, link)\n"
             "print(client.delete(url).status_code, client.get(url).status_code)\n"
         )
-
         assert printed.splitlines() == [
             "201 /api/orders/orders/3-A/",
             "2.50",
@@ -620,7 +590,6 @@ class TestApi:
 
     def test_the_documentation_loads_nothing_from_elsewhere(self, migrated):
         html = migrated.python("print(client.get('/api/docs/').content.decode())")
-
         loaded = re.findall(r'(?:src|href)="([^"]*)"', html)
         assert len(loaded) >= 4
         assert all(url.startswith(("/", "?")) for url in loaded), loaded
@@ -632,7 +601,6 @@ class TestApi:
             "url = '/api/hilo/collections/orders/next-id/'\n"
             "print(client.post(url, {'count': 2}).json()['ids'])\n"
         )
-
         assert printed == "['orders/3-A', 'orders/4-A']\n"
 
     def test_ids_for_clients_of_ravendb(self, filled):
@@ -644,7 +612,6 @@ class TestApi:
             "answer = client.get(f'/raven/{new_token()}' + path)\n"
             "print(answer.status_code, answer.json()['Prefix'], answer.json()['Low'])\n"
         )
-
         assert printed.splitlines() == ["401", "201 orders/ 3"]
 
 
@@ -665,7 +632,6 @@ class TestSettings:
         from example_project.databases import from_url
 
         found = from_url(url)
-
         engine = found["ENGINE"].removeprefix("django.db.backends.")
         values = [found[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")]
         texts = [text for text in [engine, *values, *found["OPTIONS"].values()] if text]
@@ -681,14 +647,12 @@ class TestSettings:
 
         with pytest.raises(ImproperlyConfigured) as caught:
             from_url(url)
-
         assert "hush" not in str(caught.value)
 
     def test_the_key_is_new_at_each_start_and_debug_is_off(self, example):
         code = "from django.conf import settings as s; print(s.SECRET_KEY, s.DEBUG)"
         example.environment.pop("EXAMPLE_SECRET_KEY", None)
         first, second = example.python_anew(code), example.python_anew(code)
-
         assert first != second
         assert first.endswith(" False\n")
 

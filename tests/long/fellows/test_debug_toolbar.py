@@ -48,9 +48,7 @@ def test_a_reservation_on_the_page_s_connection_shows(shown, url, on_its_connect
     shown(url)
     highest = HiLoDocument.objects.get().max
     pool.after_fork_in_child()  # as another process, which knows no range
-
     statements = shown(url)
-
     assert HiLoDocument.objects.get().max > highest
     on_counter = [each for each in statements if "django_hilo_hilodocument" in each]
     assert bool(on_counter) == (connection.vendor in on_its_connection)

@@ -48,17 +48,14 @@ def test_permissions_of_objects(kind, clerk, request):
     assert clerk.has_perm(name, first)
     assert not clerk.has_perm(name, second)
     assert not clerk.has_perm(name)
-
     group = Group.objects.create(name="office")
     clerk.groups.add(group)
     assign_perm(name, group, type(first).objects.filter(pk=third.pk))
-
     clerk = User.objects.get(pk=clerk.pk)
     assert get_perms(clerk, third) == [short]
     assert set(get_objects_for_user(clerk, name)) == {first, third}
     assert set(get_objects_for_group(group, name)) == {third}
     assert list(get_users_with_perms(first, only_with_perms_in=[short])) == [clerk]
-
     remove_perm(name, clerk, first)
     assert set(get_objects_for_user(clerk, name)) == {third}
 

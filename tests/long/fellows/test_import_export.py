@@ -13,9 +13,9 @@ from tests.long.fellows.market.models import Invoice, Order, Ticket
 pytestmark = pytest.mark.django_db
 
 
-class OrderResource(resources.ModelResource):
-    class Meta:
-        model = Order
+OrderResource = resources.modelresource_factory(Order)
+InvoiceResource = resources.modelresource_factory(Invoice)
+TicketResource = resources.modelresource_factory(Ticket)
 
 
 class BulkOrderResource(resources.ModelResource):
@@ -24,16 +24,6 @@ class BulkOrderResource(resources.ModelResource):
         use_bulk = True
         batch_size = 10
         instance_loader_class = CachedInstanceLoader
-
-
-class InvoiceResource(resources.ModelResource):
-    class Meta:
-        model = Invoice
-
-
-class TicketResource(resources.ModelResource):
-    class Meta:
-        model = Ticket
 
 
 class BulkTicketResource(resources.ModelResource):
@@ -62,10 +52,8 @@ def test_a_round_trip_keeps_the_ids(resource):
     before = ids()
     text = resource().export().csv
     assert "orders/3-A,2" in text
-
     Order.objects.all().delete()
     totals = load(resource, text)
-
     assert totals["new"] == 5
     assert ids() == before
     assert Order.objects.create().pk not in before
@@ -77,7 +65,6 @@ def test_a_round_trip_keeps_the_ids(resource):
 @pytest.mark.parametrize("resource", [OrderResource, BulkOrderResource])
 def test_rows_without_an_id_get_one(resource):
     totals = load(resource, "id,name\n,first\n,second\norders/7-A,third\n")
-
     assert totals["new"] == 3
     names = dict(Order.objects.values_list("name", "pk"))
     assert names["third"] == "orders/7-A"
@@ -106,10 +93,8 @@ def test_relations_and_anchors():
     Invoice.objects.create(order=orders[0], total=5)
     text = InvoiceResource().export().csv
     assert "invoices/1-A$orders/1-A,orders/1-A,5" in text
-
     Invoice.objects.all().delete()
     load(InvoiceResource, text + ",orders/2-A,6\n")
-
     kept, given = Invoice.objects.order_by("total")
     assert kept.pk == "invoices/1-A$orders/1-A"
     assert given.order == orders[1]
@@ -137,9 +122,7 @@ def test_the_pages_of_the_admin(pages):
     assert answer.status_code == 200
     hidden = answer.context["confirm_form"].initial
     assert Order.objects.get().name == "old"  # a preview
-
     pages.post(pages.list(Order) + "process_import/", hidden)
-
     assert Order.objects.count() == 2
     assert Order.objects.get(pk="orders/1-A").name == "renamed"
     start = pages.list(Order) + "export/"

@@ -29,9 +29,7 @@ def test_versions_and_reverting(letter):
     assert oldest.object_id == "letters/1-A"
     assert oldest.object == letter
     assert list(Version.objects.get_for_object_reference(Letter, "letters/1-A"))
-
     oldest.revision.revert()
-
     letter.refresh_from_db()
     assert letter.text == "first"
 
@@ -42,9 +40,7 @@ def test_what_follows_an_anchored_id_is_reverted_along(letter):
     change(letter, "second")
     key = enclosure.pk
     enclosure.delete()
-
     Revision.objects.earliest("pk").revert()
-
     assert Enclosure.objects.get().pk == key
     assert Enclosure.objects.create(letter=letter).pk != key
 
@@ -73,9 +69,7 @@ def test_the_pages_of_the_admin(pages):
     url = f"{history}{oldest.pk}/"
     assert url in pages.get(history)
     assert "first" in pages.get(url)
-
     pages.post(url, {**change, "text": "first", "enclosures-0-text": "map"})
-
     letter.refresh_from_db()
     assert letter.text == "first"
     pages.post(pages.of(letter, "delete"), {"post": "yes"})

@@ -20,9 +20,7 @@ def test_a_row_for_each_change(statements):
     assert statements(Contract.objects.create) == ["INSERT", "INSERT"]
     key = contract.pk
     contract.delete()
-
     rows = History.objects.filter(id=key).order_by("history_id")
-
     assert key == "contracts/1-A"
     assert list(rows.values_list("history_type", "name")) == [
         ("+", "first"),
@@ -54,11 +52,9 @@ def test_reverting():
     contract.refresh_from_db()
     assert contract.name == "good"
     assert contract.history.count() == 3
-
     key, created_at = contract.pk, contract.history.earliest().history_date
     contract.delete()
     History.objects.filter(id=key, history_type="-").get().instance.save()
-
     assert Contract.objects.get(pk=key).name == "good"
     assert Contract.objects.get().history.as_of(created_at).name == "good"
     assert Contract.objects.create().pk != key
@@ -106,8 +102,6 @@ def test_the_pages_of_the_admin(pages, contract):
     for link in links:
         assert f'href="{link}"' in page
         pages.get(link)
-
     pages.post(links[0], {"contract": contract.pk, "text": "old"})
-
     again = Clause.objects.get()
     assert (again.pk, again.text) == (clause.pk, "old")

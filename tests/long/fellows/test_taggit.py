@@ -30,14 +30,12 @@ def test_tags(make):
     first.tags.add("red", "blue")
     second.tags.add("red")
     third.tags.set(["green"])
-
     assert set(first.tags.names()) == {"red", "blue"}
     assert set(model.objects.filter(tags__name__in=["red"])) == {first, second}
     assert first.tags.similar_objects() == [second]
     assert {tag.name for tag in model.tags.most_common()} == {"red", "blue", "green"}
     prefetched = model.objects.prefetch_related("tags").get(pk=first.pk)
     assert {tag.name for tag in prefetched.tags.all()} == {"red", "blue"}
-
     first.tags.remove("red")
     assert set(model.objects.filter(tags__name="red")) == {second}
     through = model.tags.through

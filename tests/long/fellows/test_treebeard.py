@@ -43,9 +43,7 @@ def test_moves_keep_ids(root, model):
     assert tree(model) == [(1, "b"), (1, "root"), (2, "a"), (3, "c")]
     assert dict(model.objects.values_list("name", "pk")) == before
     assert [node.name for node in named(model, "c").get_ancestors()] == ["root", "a"]
-
     named(model, "a").delete()
-
     assert tree(model) == [(1, "b"), (1, "root")]
 
 
@@ -54,9 +52,7 @@ def test_a_dump_and_its_loading(root, model):
     before, ids = tree(model), set(model.objects.values_list("pk", flat=True))
     dumped = model.dump_bulk()
     model.objects.all().delete()
-
     given = model.load_bulk(dumped, keep_ids=True)
-
     assert tree(model) == before
     assert set(given) == ids == set(model.objects.values_list("pk", flat=True))
     new = model.load_bulk(dumped)
@@ -70,7 +66,6 @@ def test_the_pages_of_the_admin(root, model, pages):
     moved = {"node_id": node.pk, "sibling_id": named(model, "a").pk, "as_child": "1"}
     assert pages.client.post(pages.list(model) + "move/", moved).content == b"OK"
     assert named(model, "b").get_parent() == named(model, "a")
-
     page = pages.get(pages.of(node))
     assert f'value="{named(model, "a").pk}"' in page
     form = {"name": "z", "treebeard_position": "sorted-child"}
