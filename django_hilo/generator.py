@@ -138,7 +138,7 @@ def return_ranges(using: str | None = None) -> int:
         if counter.ahead is not None:
             # Otherwise the range on its way would be a gap.
             wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
-        cached, source = counter.shrink(0), counter.source
+        cached, source = counter.shrink(counter.newest), counter.source
         database, alias = counter.key.database, counter.key.database.alias
         is_away = alias in failed or not is_still_there(database)
         if cached is None or source is None or is_away:

@@ -42,9 +42,9 @@ range_reserved = Signal()
 # Sent after the unused end of a range went back, with
 #   using: str, as above;
 #   collection: str, in lower case; node_tag: str, empty for none;
-#   last: int, the highest number that was used, which Max is now.
-# In the thread that returned it: mostly one named "hilo" when a process ends, where
-# exporters and log handlers may be gone. Committed as above.
+#   last: int, the highest number that was used or is kept, which Max is now.
+# In the thread that returned it: mostly one named "hilo", after a request or when a
+# process ends, where exporters and log handlers may be gone. Committed as above.
 range_returned = Signal()
 
 # Sent when a process meets a counter under the numbers that it has reserved: after a

@@ -193,16 +193,15 @@ class Counter:
     def newest(self) -> CachedRange | None:
         """The newest range, which alone can be returned."""
         # A copy is one step, and needs no lock.
-        return max(list(self._ranges), key=lambda each: each.high, default=None)
+        return max(self._ranges.copy(), key=lambda each: each.high, default=None)
 
-    def shrink(self, keep: int) -> CachedRange | None:
+    def shrink(self, newest: CachedRange | None, keep: int = 0) -> CachedRange | None:
         """Give up the newest range but for ``keep`` numbers; return the others."""
         with self.locked():
             self._recall()
-            self._due_at = min(self._due_at, keep // 2)
-            newest = self.newest
-            if newest is None or newest.left <= keep:
+            if not newest or newest is not self.newest or newest.left <= keep:
                 return None
+            self._due_at = min(self._due_at, keep // 2)
             unused = CachedRange(newest.reservation)
             unused.next = newest.next + keep
             newest.high = unused.next - 1

@@ -25,7 +25,7 @@ from django_hilo._database.connection import (
     use_own,
 )
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.own_connection import in_tests
+from django_hilo._database.own_connection import in_tests, kept_open
 from django_hilo.conf import settings
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import counter_key
@@ -46,15 +46,16 @@ _large: dict[Counter, CachedRange] = {}
 def return_idle(**kwargs: object) -> None:
     """Return most of the ranges that lasted from look to look (request_finished).
 
-    A counter keeps the next `KEPT` numbers, or CAPACITY if that is more, so that no
-    request waits for a range because of this.
+    A counter keeps the next `KEPT` numbers, or CAPACITY if that is more, so that hardly
+    a request waits for a range because of this. Other systems' counters keep all.
     """
     global _next_look, _large
     now = time.monotonic()
     if now < _next_look:
         return
     _next_look, before = now + IDLE_AFTER, _large
-    ranges = {each: each.newest for each in pool.current().counters()}
+    counters = pool.current().counters()
+    ranges = {c: c.newest for c in counters if isinstance(c.source, OwnCounter)}
     _large = {each: held for each, held in ranges.items() if held and held.left > KEPT}
     idle = [each for each, held in _large.items() if before.get(each) is held]
     apart = [each for each in idle if _is_on_server(each)]
@@ -76,17 +77,20 @@ def _is_on_server(counter: Counter) -> bool:
 
 
 def _return_apart(counters: Iterable[Counter]) -> None:
-    for alias in {each.key.database.alias for each in counters}:
-        use_own(alias)
-    _return(counters)
-    connections.close_all()
+    try:
+        for alias in {each.key.database.alias for each in counters}:
+            use_own(alias)
+        with kept_open():
+            _return(counters)
+    finally:
+        connections.close_all()
 
 
 def _return(counters: Iterable[Counter]) -> None:
     failed = set()
     for counter in counters:
         database = counter.key.database
-        if database.alias in failed or not is_still_there(database):
+        if database in failed or not is_still_there(database):
             continue
         connection = connections[database.alias]
         was_closed = connection.connection is None
@@ -94,7 +98,7 @@ def _return(counters: Iterable[Counter]) -> None:
             with in_schema(database.alias, database.schema):
                 _return_most(counter, database.alias)
         except Exception as error:  # noqa: BLE001 - nobody asked for it
-            failed.add(database.alias)
+            failed.add(database)
             logger.warning(
                 "Idle numbers of %r on %r were not returned: %s",
                 *(counter.key.collection, database.alias, error),
@@ -108,20 +112,21 @@ def _return_most(counter: Counter, alias: str) -> None:
     fields = fields_of(counter.key.collection)
     keep = max([KEPT, settings.CAPACITY, *(each.capacity or 0 for each in fields)])
     source, newest = counter.source, counter.newest
-    # Counters of other systems take nothing back.
-    if newest is None or newest.left <= keep or not isinstance(source, OwnCounter):
+    if not newest or newest.left <= keep or not isinstance(source, OwnCounter):
         return
     # A range in use is better than a gap, if others have changed the counter since.
     look = partial(_is_unchanged, newest.reservation)
     can_return = retry(look, alias, source.name, retry_for=1)
     # Code that was called meanwhile may have forked, and the range is the parent's.
-    if not can_return or counter not in pool.current().counters():
+    if not can_return or pool.current().counter(counter.key) is not counter:
         return
-    unused = counter.shrink(keep)
-    # RavenDB's rule goes on from here.
+    unused = counter.shrink(newest, keep)
+    if unused is None:
+        return
+    # The next range is as large.
     counter.capacity.note(keep)
     counter.capacity.keep()
-    if unused and source.give_back(alias, unused.reservation, unused.next - 1):
+    if source.give_back(alias, unused.reservation, unused.next - 1):
         counter.returned(unused)
 
 

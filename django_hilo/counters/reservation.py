@@ -175,8 +175,7 @@ def return_range(
     """Return the numbers over ``last`` of the newest range; return the new Max.
 
     - ``high``: the end of the range, which must still be Max.
-    - ``last``: the highest number that was used, ``low - 1`` if none was. It must not
-      be under the floor.
+    - ``last``: the highest number to keep, ``low - 1`` if none; not under the floor.
     - ``ticket``: the ticket of the reservation, which must still be the counter's.
     - ``issuer``: instead of a ticket, for clients whose protocol has none: the start of
       the counter's ticket. ``last`` must then be at least ``low``, since such a client

@@ -129,23 +129,28 @@ def check_way_back(move: Move) -> None:
 def _check_computed(move: Move) -> None:
     """Refuse what computes with a key: SQLite would go on, with the text."""
     editor = move.connection.schema_editor()
+    has_partial = move.connection.features.supports_partial_indexes
+    moved = "|".join({re.escape(move.sql.name(each.column)) for each in move.columns})
+    # What is true of numbers and of ids: that a key is set, or is the same as another.
+    harmless = rf"({moved}) (IS (NOT )?NULL|= \(({moved})\))"
     for column in move.columns:
-        model, name = column.old.model, move.sql.name(column.column)
-        computed = [
-            (field.name, field.generated_sql(move.connection)[0])
-            for field in model._meta.local_fields
-            if field.generated
-        ] + [
-            (each.name, each.constraint_sql(model, editor))
-            for each in model._meta.constraints
-            if isinstance(each, CheckConstraint)
-        ]
-        for what, sql in computed:
-            # As in a constraint that one of two foreign keys is set.
-            if name in re.sub(f"{re.escape(name)} IS (NOT )?NULL", "", sql):
+        options, name = column.old.model._meta, move.sql.name(column.column)
+        computed = {
+            each.name: each.generated_sql(move.connection)[0]
+            for each in options.local_fields
+            if each.generated
+        }
+        for each in (*options.constraints, *options.indexes):
+            condition = getattr(each, "condition", None)
+            if condition and (has_partial or isinstance(each, CheckConstraint)):
+                check = CheckConstraint(condition=condition, name="condition")
+                sql = check.constraint_sql(options.model, editor)
+                computed[each.name] = re.sub(harmless, "", sql)
+        for what, sql in computed.items():
+            if name in re.sub("'(''|[^'])*'", "", sql):
                 raise HiLoError(
-                    f"{what!r} of {model._meta.label} computes with {column}: drop it "
-                    f"in a migration before this one, and add it again after it."
+                    f"{what!r} of {options.label} computes with {column}: drop it in a "
+                    f"migration before this one, and add it again after it."
                 )
 
 

@@ -20,9 +20,9 @@ def pinned() -> list[list[str]]:
     """Return all pins, each list with one version of a package: Pythons differ."""
     versions: dict[str, set[str]] = {}
     for file in REQUIREMENTS.glob("*.txt"):
-        pin_and_name = r"^(([\w.-]+)(?:\[.*\])?==[^\s;]+)"
-        for pin, name in re.findall(pin_and_name, file.read_text(), re.M):
-            versions.setdefault(name, set()).add(pin)
+        pin = r"^([\w.-]+)(?:\[.*\])?(==[^\s;]+)"
+        for name, version in re.findall(pin, file.read_text(), re.M):
+            versions.setdefault(name, set()).add(name + version)
     columns = zip_longest(*map(sorted, versions.values()))
     return [[pin for pin in column if pin] for column in columns]
 

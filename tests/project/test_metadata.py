@@ -44,7 +44,7 @@ def pinned(file: Path) -> set[str]:
         if entry.startswith("-r "):
             found |= pinned(file.parent / entry[3:])
         else:
-            assert re.match(r"\S+==\S+( ;.*)? \\\n +--hash=sha256:", entry), entry
+            assert re.match(r"[^=]+==\S+( ;.*)? \\\n +--hash=sha256:", entry), entry
             found.add(name_of(entry))
     return found
 
