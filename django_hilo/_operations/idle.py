@@ -58,7 +58,7 @@ def return_idle(**kwargs: object) -> None:
     ranges = {c: c.newest for c in counters if isinstance(c.source, OwnCounter)}
     _large = {each: held for each, held in ranges.items() if held and held.left > KEPT}
     idle = [each for each, held in _large.items() if before.get(each) is held]
-    apart = [each for each in idle if _is_on_server(each)]
+    apart = {each for each in idle if _is_on_server(each)}
     _return([each for each in idle if each not in apart])
     if apart:
         # No driver bounds each wait for a server that stands still.

@@ -36,7 +36,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     # An object without an id must start as None: Django takes "" for a saved key.
     empty_strings_allowed = False
-    own_options = dict(editable=False, blank=True, collection=None, any_id=False)  # noqa: C408 - on one line
+    own_options = dict(editable=False, blank=True, collection=None, any_id=False)  # noqa: C408 - a literal takes six lines
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
     _has_warned = False
 
