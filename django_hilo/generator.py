@@ -17,9 +17,9 @@ from asgiref.sync import sync_to_async
 from django.db import Error
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import allocate, allocate_id, allocate_in_memory
+from django_hilo._allocation.allocate import allocate, allocate_in_memory
 from django_hilo._allocation.cache import Slice
-from django_hilo._allocation.fast_path import known, learn, stream
+from django_hilo._allocation.fast_path import stream, take_id
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
@@ -53,27 +53,9 @@ def next_id(
     The id of an integer field or a source is the number itself; typed code calls
     `next_number` instead.
     """
-    ids = None
-    if anchor is None:
-        try:
-            shortcuts = known.by_alias[using]
-            ids, connection, databases, alias, name, host, port = shortcuts[target]
-            database = databases[alias]
-            if (
-                database["NAME"] is name
-                and database["HOST"] is host
-                and database["PORT"] is port
-                and "schema_name" not in connection
-            ):
-                return next(ids)  # type: ignore[no-any-return]
-        except (KeyError, TypeError, StopIteration):
-            pass  # unknown, unhashable, or the last one
-    resolved = resolve(target, using)
     end = "" if anchor is None else f"${check_anchor(anchor)}"
-    id, ids = allocate_id(resolved, ids)
-    if ids is not None:
-        learn(target, using, resolved, ids)
-    return _ended(id, end) if end else id
+    id = take_id(target, using)[0]
+    return _ended(id, end) if end else id  # type: ignore[no-any-return] # int, as above
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:

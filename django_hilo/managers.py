@@ -10,8 +10,8 @@ from django.db import IntegrityError, models
 from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.base import id_fields, with_buckets
 from django_hilo.fields.instance_state import set_handled
+from django_hilo.fields.saving import id_fields, with_buckets
 from django_hilo.identifiers import check_anchor
 
 Model = TypeVar("Model", bound=models.Model)
@@ -121,8 +121,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 )
             except IntegrityError as error:
                 for field in fields:
-                    if any(field.assigned_for(each) == using for each in objects):
-                        field.note_refused(error, using)
+                    field.note_refused(objects, error, using)
                 raise
             for field, inserted in with_ids.items():
                 field.record_inserted(inserted, using)

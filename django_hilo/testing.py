@@ -20,11 +20,10 @@ from django.test.testcases import (  # type: ignore[attr-defined]
     DatabaseOperationForbidden,
 )
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import bound_ranges, pool
 from django_hilo._allocation.cache import CachedRange
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import given_source
-from django_hilo._allocation.transaction import TransactionState
 from django_hilo._database.connection import database_key
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.table_scan import aliases, fields_on
@@ -106,7 +105,7 @@ def _rewind(using: str) -> None:
     They are those of setUpTestData(). Otherwise the first id of a test would depend on
     the tests that ran before.
     """
-    newest = TransactionState.of(connections[using]).drain()
+    newest = bound_ranges.drain(connections[using])
     for cached in newest.values():
         reserved = cached.reservation
         if not reserved.ticket:

@@ -7,27 +7,39 @@ background reserves the next range before the numbers are used up.
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import Error, connections
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange, Slice
+from django_hilo._allocation import bound_ranges, pool
+from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
-from django_hilo._allocation.transaction import TransactionState
 from django_hilo._database.connection import database_key, has_schemas, use_own
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.own_connection import POOL_SIZE, in_tests
+from django_hilo._database.transaction import Mark, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
 logger = logging.getLogger("django_hilo")
+
+
+class Reserved(NamedTuple):
+    """Ranges that were just reserved."""
+
+    reservations: list[Reservation]
+    ranges: list[CachedRange]
+    skipped: list[Skipped]
+    # What the counter fell back from, if this process sees it now, or 0.
+    fell_from: int
 
 
 def allocate(target: Target, count: int) -> list[Slice]:
@@ -51,15 +63,18 @@ def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
 
 def allocate_id(
     target: Target, spent: Iterator[Any] | None
-) -> tuple[Any, Iterator[Any] | None]:
-    """Return the next id, and the iterator over later ones, if any, after ``spent``."""
+) -> tuple[Any, Iterator[Any] | None, Slice | None]:
+    """Return the next id, and where it is from.
+
+    That is the iterator over later ones, not the ``spent`` one, or a slice of one.
+    """
     counter, style, ids = pool.current().counter(target.key), target.style, spent
     while (ids := counter.cut(style, ids)) is not None:
         _prefetch(target, counter)
         for id in ids:
-            return id, ids
-    low, high, reserved = _allocate_anew(target, counter, 1)[0]
-    return style.ids(reserved, low, high)[0], None
+            return id, ids, None
+    [one] = _allocate_anew(target, counter, 1)
+    return style.ids(one.reservation, one.low, one.high)[0], None, one
 
 
 def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] | None:
@@ -76,7 +91,7 @@ def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
     slices = None
     while slices is None:
         # None again after another thread's reservation.
-        slices = _refill(target, counter, count) or counter.take(count)
+        slices = refill(target, counter, count) or counter.take(count)
     _prefetch(target, counter)
     return slices
 
@@ -84,21 +99,47 @@ def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
 def _allocate_bound(target: Target, counter: Counter, count: int) -> list[Slice]:
     """Take numbers of ranges that belong to the caller's transaction."""
     connection = connections[target.using]
-    state = TransactionState.of(connection)
-    slices = state.take(counter, count)
+    slices = bound_ranges.take(connection, counter, count)
     while slices is None:
-        capacity = count  # without atomic() nothing could be kept
-        if connection.in_atomic_block:
-            adaptive = state.capacities.newest(counter.key) or counter.capacity
-            capacity = adaptive.next(*target.capacities)
-        reserved, fell_from = _reserve(target, counter, capacity, count, bound=True)
-        slices = state.add(counter, reserved, capacity, count)
-        for each in reserved:
-            reservation.announce(each, target.using, fell_from)
+        mark = state_of(connection).mark()
+        if mark is None:
+            return _allocate_unmarked(target, counter, count)
+        bind(target, counter, mark, count)
+        slices = bound_ranges.take(connection, counter, count)
     return slices
 
 
-def _refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
+def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
+    """Reserve a range that belongs to the caller's transaction."""
+    connection = connections[target.using]
+    adaptive = bound_ranges.newest(connection, counter, "capacity") or counter.capacity
+    capacity = adaptive.next(*target.capacities)
+    reserved = _reserve(target, counter, capacity, count, bound=True)
+    bound = bound_ranges.bound_to(mark, counter)
+    bound.capacity = AdaptiveCapacity()
+    bound.capacity.note(capacity)
+    bound.skipped += reserved.skipped
+    bound.ranges += reserved.ranges
+    if target.source.rolls_back:
+        for each in reserved.ranges:
+            each.mark = mark
+    for each in reserved.reservations:
+        reservation.announce(each, target.using, reserved.fell_from)
+
+
+def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Slice]:
+    """Take numbers in a transaction whose end nothing will tell, and keep none."""
+    slices = None
+    while slices is None:
+        reserved = _reserve(target, counter, count, count, bound=True)
+        slices = take_from(deque(reserved.ranges), count)
+        for each in reserved.reservations:
+            reservation.announce(each, target.using, reserved.fell_from)
+    bound_ranges.burn(connections[target.using], counter, slices[-1].high)
+    return slices
+
+
+def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
     """Reserve a range and take from it; None after waiting for another thread."""
     connection = connections[target.using]
     if connection.settings_dict["OPTIONS"].get("pool"):
@@ -126,31 +167,30 @@ def _refill_as(
     mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
-        reserved, fell_from = _reserve(target, counter, capacity, count, bound=False)
-        ranges = list(map(CachedRange, reserved))
+        reserved = _reserve(target, counter, capacity, count, bound=False)
         share, db = settings.PREFETCH_AT, connections[target.using]
         # SQLite has one writer at a time, tests end their transactions and databases,
         # and only the connection of its own thread knows a tenant's schema.
         if share and (dialect_of(db).has_one_writer or in_tests() or has_schemas(db)):
             share = None
-        slices = counter.add(ranges, capacity, count, share)
+        ranges, skipped = reserved.ranges, reserved.skipped
+        slices = counter.add(ranges, capacity, count, share, skipped)
     except BaseException as error:
         counter.end_refill(mine, error)
         raise
     counter.end_refill(mine)
-    for each in reserved:
-        reservation.announce(each, target.using, fell_from)
+    for each in reserved.reservations:
+        reservation.announce(each, target.using, reserved.fell_from)
     return slices
 
 
 def _reserve(
     target: Target, counter: Counter, capacity: int, count: int, bound: bool
-) -> tuple[list[Reservation], int]:
-    """Reserve ranges of a target's counter, over all numbers that are known.
-
-    Return them, and what the counter fell back from if this process sees it now, or 0.
-    """
-    source, minimum = target.source, counter.seen
+) -> Reserved:
+    """Reserve ranges of a target's counter, over all numbers that are known."""
+    source, connection = target.source, connections[target.using]
+    burnt = bound_ranges.burnt(connection, counter) if bound else counter.burnt
+    minimum = max(counter.seen, burnt)
     if bound or counter.source is None:
         minimum = max(minimum, source.minimum_of_rows(target.using))
     stored = counter.stored
@@ -163,12 +203,19 @@ def _reserve(
         bound=bound,
     )
     counter.source = source
-    met = reserved[0].met
+    met, fell_from = reserved[0].met, 0
     # Another thread may have raised Max or returned a range meanwhile.
-    if met is None or met >= min(stored, counter.stored):
-        return reserved, 0
-    counter.stored = met
-    return reserved, stored
+    if met is not None and met < min(stored, counter.stored):
+        counter.stored, fell_from = met, stored
+    ranges, skipped = [], []
+    for each in reserved:
+        # Read again: a transaction that ended while this one waited for the row may
+        # have burnt numbers of the range.
+        ranges.append(CachedRange(each, max(burnt, counter.burnt)))
+        if met is not None:
+            # If the counter fell back, others may have the numbers from there.
+            skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
+    return Reserved(reserved, ranges, skipped, fell_from)
 
 
 def _wait(target: Target, refill: Refill) -> None:

@@ -1,9 +1,11 @@
 """The unused numbers of reserved ranges; no locks."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django_hilo.counters.ranges import Reservation
 
@@ -14,17 +16,32 @@ class Slice(NamedTuple):
     low: int
     high: int
     reservation: Reservation
+    # The mark of the transaction that a bound range belongs to.
+    mark: Any = None
+
+
+class Skipped(NamedTuple):
+    """The numbers over ``met`` and under ``first``, which no process will be given.
+
+    They belong to a reservation that found Max at ``met``, and gives ``first`` first.
+    """
+
+    met: int
+    first: int
 
 
 class CachedRange:
     """The unused end of a reserved range."""
 
-    __slots__ = ("high", "next", "reservation")
+    __slots__ = ("high", "mark", "next", "reservation")
 
-    def __init__(self, reservation: Reservation) -> None:
+    def __init__(self, reservation: Reservation, burnt: int = 0) -> None:
+        low, high = reservation.range.low, reservation.range.high
         self.reservation = reservation
-        self.next = reservation.range.low
-        self.high = reservation.range.high
+        # No number up to ``burnt`` is given.
+        self.next = min(max(low, burnt + 1), high + 1)
+        self.high = high
+        self.mark: Any = None
 
     @property
     def left(self) -> int:
@@ -38,7 +55,7 @@ class CachedRange:
         """Take the next ``count`` numbers, or as many as are left."""
         low = self.next
         self.next = min(low + count, self.high + 1)
-        return Slice(low, self.next - 1, self.reservation)
+        return Slice(low, self.next - 1, self.reservation, self.mark)
 
 
 def take_from(ranges: deque[CachedRange], count: int) -> list[Slice] | None:

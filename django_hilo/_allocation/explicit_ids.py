@@ -11,12 +11,12 @@ from functools import partial
 
 from django.db import Error, connections
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import bound_ranges, pool
+from django_hilo._allocation.bound_ranges import Floor
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import Target
-from django_hilo._allocation.transaction import Floor, TransactionState
-from django_hilo._database.rollback import RollbackDetector
+from django_hilo._database.transaction import state_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -57,7 +57,7 @@ def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
         counter.see(max(numbers))
     counter.drop(numbers)
     if bound:
-        TransactionState.of(connections[target.using]).drop(counter, numbers)
+        bound_ranges.drop(connections[target.using], counter, numbers)
         _raise_inside(target, counter, max(numbers))
     return bound
 
@@ -66,7 +66,7 @@ def drop_held(target: Target) -> None:
     """Drop all numbers that the process holds: rows of others have some of them."""
     counter = pool.current().counter(target.key)
     counter.drop_all()
-    TransactionState.of(connections[target.using]).drop(counter)
+    bound_ranges.drop(connections[target.using], counter)
 
 
 def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
@@ -76,34 +76,31 @@ def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     if bound or floor.number <= counter.stored:
         return
     connection = connections[using]
-    floors = TransactionState.of(connection).floors
-    known = floors.newest(target.key)
-    if not connection.in_atomic_block:
+    mark = state_of(connection).mark()
+    known = bound_ranges.newest(connection, counter, "floor")
+    if mark is None:
         _raise_now(target, counter, floor)
     elif known is not None:
         known.number = max(known.number, floor.number)
     else:
-        # Not a detector of the state: the floor is written even if SQL rolled back a
-        # part of the transaction, since an unneeded floor is only a gap.
-        raise_it = partial(_raise_now, target, counter, floor)
-        detector = RollbackDetector(connection, raise_it)
-        detector.go_first()
-        floors[target.key].append((detector, floor))
+        bound_ranges.bound_to(mark, counter).floor = floor
+        # Even if SQL rolled back a part of the transaction: an unneeded floor is only
+        # a gap.
+        mark.after_commit.append(partial(_raise_now, target, counter, floor))
 
 
 def _raise_inside(target: Target, counter: Counter, number: int) -> None:
     connection = connections[target.using]
-    state = TransactionState.of(connection)
-    known = state.floors.newest(target.key)
+    known = bound_ranges.newest(connection, counter, "floor")
     if number <= max(counter.stored, known.number if known else 0):
         return
     step = known.step if known else AdaptiveCapacity()
     floor = Floor(_next_floor(target, step, number), step)
     target.source.raise_floor(target.using, floor.number)
-    if connection.in_atomic_block:
+    if mark := state_of(connection).mark():
         # One for each write: a savepoint that rolls back undoes its own write.
-        detector = state.detector(partial(counter.note_stored, floor.number))
-        state.floors[target.key].append((detector, floor))
+        bound = bound_ranges.bound_to(mark, counter)
+        bound.floor, bound.stored = floor, floor.number
 
 
 def _next_floor(target: Target, step: AdaptiveCapacity, number: int) -> int:

@@ -1,6 +1,6 @@
 """Shortcuts to the next id of a model, and endless iterators of ids.
 
-`learn` remembers, for each thread, the iterator that gave the last id of a model.
+`take_id` remembers, for each thread, the iterator that gave the last id of a model.
 Everything that ids depend on is looked at when the iterator is made, and most changes
 end it: of settings, returns, explicit ids, forks. The others are checked for each id:
 the thread's connection must still be to the same database, without a schema. Models
@@ -20,8 +20,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import receiver
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import allocate, cut_in_memory
+from django_hilo._allocation.allocate import allocate, allocate_id, cut_in_memory
 from django_hilo._allocation.block import shared
+from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.connection import has_schemas
 
@@ -39,7 +40,30 @@ class _Known(threading.local):
 known = _Known()
 
 
-def learn(
+def take_id(target: AnyTarget, using: str | None) -> tuple[Any, Slice | None]:
+    """Return the next id of a target, and its slice if it is not out of a block."""
+    ids = None
+    try:
+        shortcuts = known.by_alias[using]
+        ids, connection, databases, alias, name, host, port = shortcuts[target]
+        database = databases[alias]
+        if (
+            database["NAME"] is name
+            and database["HOST"] is host
+            and database["PORT"] is port
+            and "schema_name" not in connection
+        ):
+            return next(ids), None
+    except (KeyError, TypeError, StopIteration):
+        pass  # unknown, unhashable, or the last one
+    resolved = resolve(target, using)
+    id, ids, one = allocate_id(resolved, ids)
+    if ids is not None:
+        _learn(target, using, resolved, ids)
+    return id, one
+
+
+def _learn(
     target: AnyTarget, using: str | None, resolved: Target, ids: Iterator[Any]
 ) -> None:
     """Remember for this thread where the ids of a model come from."""

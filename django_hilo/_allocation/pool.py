@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django_hilo._allocation import block as blocks
 from django_hilo._allocation.block import Style, block_of, end_block
-from django_hilo._allocation.cache import CachedRange, Slice, take_from
+from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
 from django_hilo._lock import Lock
@@ -43,6 +43,10 @@ class _Block(NamedTuple):
     cached: CachedRange
 
 
+# How many ranges later the object of a rolled-back row may still keep its id.
+_MOST_SKIPPED = 1_000
+
+
 class Counter:
     """One counter as this process knows it."""
 
@@ -64,6 +68,10 @@ class Counter:
         self.seen = 0
         # The highest explicit number, which a return must not forget.
         self._explicit = 0
+        # The highest number that was given out of a bound range.
+        self.burnt = 0
+        # What the newest reservations skipped, which are committed.
+        self.skipped: deque[Skipped] = deque(maxlen=_MOST_SKIPPED)
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
@@ -141,9 +149,10 @@ class Counter:
     def add(
         self,
         ranges: Sequence[CachedRange],
-        capacity: int,
+        capacity: int | None = None,
         count: int = 0,
         prefetch_at: float | None = None,
+        skipped: Iterable[Skipped] = (),
     ) -> list[Slice] | None:
         """Add ranges, and take ``count`` numbers before others do."""
         with self.locked():
@@ -153,7 +162,9 @@ class Counter:
                 self.stored = max(self.stored, cached.high)
                 if cached.left and not (since and cached.has_any(since)):
                     self._ranges.append(cached)
-            self.capacity.note(capacity)
+            self.skipped.extend(skipped)
+            if capacity is not None:
+                self.capacity.note(capacity)
             if prefetch_at is not None:  # the share to use before the next is due
                 size = sum(each.left for each in ranges)
                 self._due_at = int(size * (1 - prefetch_at))
@@ -182,6 +193,12 @@ class Counter:
         """Keep later ranges above an explicit number."""
         with self.locked():
             self._explicit = max(self._explicit, number)
+            self.seen = max(self.seen, number)
+
+    def burn(self, number: int) -> None:
+        """Give no number up to this one again, whatever becomes of its transaction."""
+        with self.locked():
+            self.burnt = max(self.burnt, number)
             self.seen = max(self.seen, number)
 
     def note_stored(self, number: int) -> None:
@@ -213,7 +230,7 @@ class Counter:
         """Note that what was left of a range was returned."""
         with self.locked():
             if self.seen == cached.high:
-                self.seen = max(cached.next - 1, self._explicit)
+                self.seen = max(cached.next - 1, self._explicit, self.burnt)
 
     # The rest needs the lock.
 

@@ -102,7 +102,9 @@ def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
     """Return the ids of numbers that were taken."""
     style = target.style
     return [
-        id for low, high, reserved in slices for id in style.ids(reserved, low, high)
+        id
+        for each in slices
+        for id in style.ids(each.reservation, each.low, each.high)
     ]
 
 

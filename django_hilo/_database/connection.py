@@ -25,7 +25,7 @@ from django_hilo._database.own_connection import (
     of_this_process,
     switch,
 )
-from django_hilo._database.rollback import RollbackDetector
+from django_hilo._database.transaction import STATE, Outcome, state_of, test_blocks
 from django_hilo.conf import settings
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -39,9 +39,6 @@ logger = logging.getLogger("django_hilo")
 # Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
 _PAUSE = 0.003
 _PAUSE_BEFORE_RECONNECTING = 0.25
-
-# Attributes of a connection.
-_LOCKS_COUNTER, _OWN_ONLY = "hilo_locks_counter", "hilo_own_only"
 
 
 class DatabaseKey(NamedTuple):
@@ -100,17 +97,16 @@ def in_callers_transaction(using: str) -> bool:
         return not commits_alone(connection)
     if not connection.in_atomic_block:
         return False
-    # A TestCase (or pytest-django's ``db``) will roll everything back.
-    blocks = connection.atomic_blocks
-    if any(getattr(block, "_from_testcase", False) for block in blocks):
+    if test_blocks(connection):
         return True
-    detector: RollbackDetector | None = vars(connection).get(_LOCKS_COUNTER)
-    return detector is not None and detector.is_alive()
+    mark = state_of(connection).locks_counter
+    return mark is not None and mark.outcome is Outcome.OPEN
 
 
 def bind(connection: BaseDatabaseWrapper) -> None:
     """Let reservations use the open transaction, which has locked a counter itself."""
-    vars(connection)[_LOCKS_COUNTER] = RollbackDetector(connection, lambda: None)
+    state = state_of(connection)
+    state.locks_counter = state.mark()
 
 
 def commits_alone(connection: BaseDatabaseWrapper) -> bool:
@@ -124,7 +120,7 @@ def commits_alone(connection: BaseDatabaseWrapper) -> bool:
 
 def use_own(alias: str) -> None:
     """Force counter statements of this thread onto the process's own connection."""
-    vars(connections[alias])[_OWN_ONLY] = True
+    state_of(connections[alias]).own_only = True
 
 
 def run(
@@ -147,7 +143,7 @@ def run(
         )
     if bound or not (
         dialect.always_own_connection
-        or _OWN_ONLY in vars(connection)
+        or getattr(vars(connection).get(STATE), "own_only", False)
         or not commits_alone(connection)
         or (has_failed and connection.connection is not None)
     ):

@@ -111,7 +111,9 @@ def reserve_range(
         nonlocal met
         check_server_prefix(prefix)
         met = max(document.max, document.floor)
-        last = max(met, minimum, column.highest(using) if column else 0)
+        if column is not None:
+            met = max(met, column.highest(using))
+        last = max(met, minimum)
         high = min(last + size, MAX_NUMBER)
         if high - last < at_least:
             known = {"counter": document.id, "database": using, "last": last}

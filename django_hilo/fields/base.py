@@ -1,19 +1,23 @@
 """Fields that give an object its id before the row is inserted."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import wraps
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.apps import apps
-from django.db import IntegrityError, models, router
+from django.db import models, router
 
-from django_hilo import generator
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.target import CounterField, Target, resolve
+from django_hilo._allocation.allocate import allocate
+from django_hilo._allocation.cache import Slice
+from django_hilo._allocation.fast_path import take_id
+from django_hilo._allocation.target import Target, ids_of, resolve
+from django_hilo._database.transaction import Mark
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
-from django_hilo.fields.instance_state import ALIAS, ASSIGNED, Instances, ReadsNotes
+from django_hilo.fields.doubtful_ids import MakesSure
+from django_hilo.fields.instance_state import ALIAS, ASSIGNED, NOTE, Instances, Note
+from django_hilo.fields.saving import wrap_saves
 
 Block = AbstractContextManager[None]
 NOTHING: nullcontext[Any] = nullcontext()
@@ -38,7 +42,11 @@ class WritesOptions:
         return name, path, args, kwargs
 
 
-class AssignsIds(ReadsNotes, WritesOptions):
+# The number of an id, and the mark of the transaction that took it.
+Marked = tuple[int, Mark]
+
+
+class AssignsIds(MakesSure, WritesOptions):
     """The part of a field that gives an object its id before the row is inserted."""
 
     model: Any
@@ -101,11 +109,19 @@ class AssignsIds(ReadsNotes, WritesOptions):
         """Return what follows the number in the id of an instance."""
         return ""
 
-    def missing(self, instances: Instances) -> list[models.Model]:
-        """Return the instances without an id, each of them once."""
+    def sort_out(
+        self, instances: Instances
+    ) -> tuple[list[models.Model], list[models.Model]]:
+        """Return the instances without an id, each once, and those with a note."""
         # By identity: an instance without a key cannot be hashed.
-        found = {id(each): each for each in instances if self.is_missing(each)}
-        return list(found.values())
+        missing: dict[int, models.Model] = {}
+        noted, name = [], NOTE + self.attname
+        for each in instances:
+            if self.is_missing(each):
+                missing[id(each)] = each
+            elif getattr(each._state, name, None) is not None:
+                noted.append(each)
+        return list(missing.values()), noted
 
     def inserting(self, instances: Instances, using: str) -> Block:
         """Give ids, gapless ones in the returned block, to insert the instances in."""
@@ -123,18 +139,29 @@ class AssignsIds(ReadsNotes, WritesOptions):
         return self.inserting(instances, using)
 
     def assign_missing(self, instances: Instances, using: str) -> None:
-        """Give ids to the instances that have none."""
+        """Give ids to the instances that have none, and make sure of those in doubt."""
         raise NotImplementedError  # pragma: no cover - each kind has its own
 
-    def next_ids(self, n: int, using: str) -> list[Any]:
-        """Return the next ids of the field's counter, for one reservation at most."""
-        field: Any = self
-        if n == 1 and self.primary_key:
-            # The generator remembers where the ids of a key's model come from.
-            return [generator.next_id(self.model, using)]
-        return generator.next_ids(field, n, using)
+    def next_ids(self, n: int, using: str) -> tuple[list[Any], Sequence[Marked]]:
+        """Return the next ids of the field's counter, for one reservation at most.
 
-    def assign(self, instances: Instances, ids: Sequence[Any], using: str) -> None:
+        With their marks, if a rollback can take the numbers back.
+        """
+        if n == 1 and self.primary_key:
+            # Where the ids of a key's model come from is remembered.
+            id, one = take_id(self.model, using)
+            return [id], marked([one]) if one and one.mark else ()
+        target = self.target(using)
+        slices = allocate(target, n)
+        return ids_of(target, slices), marked(slices)
+
+    def assign(
+        self,
+        instances: Instances,
+        ids: Sequence[Any],
+        using: str,
+        marks: Sequence[Marked] = (),
+    ) -> None:
         """Set the ids for rows on ``using``, one for each instance."""
         longest = "" if self.max_length is None else max(ids, key=len)
         if longest and len(longest) > self.max_length:
@@ -152,6 +179,10 @@ class AssignsIds(ReadsNotes, WritesOptions):
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
+        if marks:
+            name = NOTE + attname
+            for instance, id, of in zip(instances, ids, marks, strict=True):
+                setattr(instance._state, name, Note(id, using, *of))
 
     # Explicit ids. Each is a text that messages show, with the number in it.
 
@@ -179,20 +210,19 @@ class AssignsIds(ReadsNotes, WritesOptions):
     def note_explicit(self, value: Any) -> None:
         """Note an explicit id, before its row is inserted."""
 
-    def note_refused(self, error: IntegrityError, using: str) -> None:
-        """Note that rows with ids of the field could not be inserted."""
-
     def explicit_values(
         self, instances: Instances, using: str
     ) -> Iterator[tuple[Any, str | None]]:
         """Yield each id not assigned for rows on ``using``, and the alias it was for.
 
-        An id that was rolled back is not explicit: its number comes again.
+        An id that was taken back is not explicit: its number comes again.
         """
         for each in instances:
             alias = self.assigned_for(each)
+            if alias is None and (note := self.note_of(each)):
+                alias = note.using
             value = None if alias == using else self.value_of(each)
-            if value not in (None, "") and not self.was_rolled_back(each):
+            if value not in (None, "") and not self.was_taken_back(each):
                 if each._state.adding:
                     self.note_explicit(value)
                 yield value, alias
@@ -235,143 +265,8 @@ class AssignsIds(ReadsNotes, WritesOptions):
         explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
-def id_fields(model: type[models.Model]) -> list[AssignsIds]:
-    """Return the fields that give a model's objects their ids."""
-    fields, notes = model._meta.fields, vars(model._meta)
-    # Django keeps the fields until one is added.
-    known = notes.get("hilo_fields")
-    if known is None or known[0] is not fields:
-        found: list[AssignsIds] = [
-            each for each in fields if isinstance(each, AssignsIds) and not each.is_copy
-        ]
-        # Gapless ones last: their counters stay locked until the commit.
-        found.sort(key=lambda field: not isinstance(field, CounterField))
-        known = notes["hilo_fields"] = fields, found
-    return known[1]
-
-
-def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
-    """Return the names of fields to write, with the buckets of sources among them."""
-    names = list(names)
-    for field in model._meta.concrete_fields:
-        source = getattr(field, "source_field", None)
-        written = source and (source.name in names or source.attname in names)
-        if written and field.name not in names:
-            names.append(field.name)
-    return names
-
-
-def wrap_saves(model: Any) -> None:
-    """Let the saves of a model and its children give ids and write buckets."""
-    if not (model._meta.abstract or hasattr(model, "_hilo_saves")):
-        model._hilo_saves = True
-        model.save_base = _assign_first(model.save_base)
-        model._save_table = _insert_assigned(model._save_table)
-
-
-def _assign_first(save_base: Callable[..., None]) -> Any:
-    """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
-
-    An error later would mark the caller's transaction for a rollback.
-    """
-
-    @wraps(save_base)
-    def wrapper(
-        self: models.Model,
-        raw: bool = False,
-        force_insert: Any = False,
-        force_update: bool = False,
-        using: str | None = None,
-        update_fields: Any = None,
-    ) -> None:
-        using = using or router.db_for_write(type(self), instance=self)
-        only_updates = force_update or bool(update_fields)
-        if update_fields:
-            # Saves of deferred rows name their fields here too.
-            update_fields = frozenset(with_buckets(type(self), update_fields))
-        elif self._meta.parents and not (raw or only_updates):
-            _pass_keys_up(self, type(self))
-        adding = self._state.adding
-        new = adding or self.pk is None
-        with ExitStack() as stack:
-            for field in id_fields(type(self)):
-                if only_updates and field.was_rolled_back(self):
-                    raise HiLoError(
-                        f"{self._meta.label} {field.value_of(self)!r} was rolled back, "
-                        f"and another row may have this id now. Call save() without "
-                        f"arguments: the object gets a new id."
-                    )
-                if raw or only_updates:
-                    continue
-                explicit = adding and not field.is_missing(self)
-                if explicit and field.assigned_for(self) != using:
-                    field.check_explicit([self], using)
-                if new or field.is_key or field.was_rolled_back(self):
-                    stack.enter_context(field.inserting([self], using))
-            save_base(self, raw, force_insert, force_update, using, update_fields)
-
-    return wrapper
-
-
-def _pass_keys_up(instance: models.Model, model: Any) -> None:
-    """Fill the empty keys of an instance's parents from the links, as save() does."""
-    for parent, link in model._meta.parents.items():
-        key = parent._meta.pk.attname
-        if link is not None and getattr(instance, key, None) is None:
-            setattr(instance, key, getattr(instance, link.attname))
-        _pass_keys_up(instance, parent)
-
-
-def _insert_assigned(save_table: Callable[..., bool]) -> Any:
-    """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first."""
-
-    @wraps(save_table)
-    def wrapper(
-        self: models.Model,
-        raw: bool = False,
-        cls: Any = None,
-        force_insert: bool = False,
-        force_update: bool = False,
-        using: Any = None,
-        update_fields: Any = None,
-    ) -> bool:
-        state: Any = self._state
-        adding, only_updates = state.adding, force_update or bool(update_fields)
-        explicit: list[AssignsIds] = []
-        assigned: list[AssignsIds] = []
-        # Fixtures get here without save_base().
-        with ExitStack() as stack:
-            for field in id_fields(type(self)):
-                if field.model is not cls:
-                    continue
-                alias = field.assigned_for(self) if adding else None
-                if (field.primary_key or field.is_key) and not only_updates:
-                    if alias is None and (raw or not adding):
-                        # The key of an object that was loaded may have been changed.
-                        field.check_explicit([self], using)
-                    if alias is None and raw:
-                        stack.enter_context(field.inserting([self], using))
-                        alias = field.assigned_for(self)
-                    force_insert = force_insert or alias is not None
-                if alias == using:
-                    assigned.append(field)
-                elif not field.is_missing(self):
-                    explicit.append(field)
-            state.hilo_handled = True
-            try:
-                updated = save_table(
-                    self, raw, cls, force_insert, force_update, using, update_fields
-                )
-                for field in assigned:
-                    setattr(state, ASSIGNED + field.attname, None)
-                for field in () if updated else explicit:
-                    field.record_inserted([self], using)
-            except IntegrityError as error:
-                for field in assigned:
-                    field.note_refused(error, using)
-                raise
-            finally:
-                state.hilo_handled = False
-        return updated
-
-    return wrapper
+def marked(slices: Sequence[Slice]) -> list[Marked]:
+    """Return numbers with their marks; none, if no rollback can take them back."""
+    if not slices or slices[0].mark is None:
+        return []
+    return [(n, each.mark) for each in slices for n in range(each.low, each.high + 1)]

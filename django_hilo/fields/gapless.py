@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, overload
-from weakref import ref
 
 from django.db import connections, models, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.transaction import TransactionState
+from django_hilo._database.transaction import Mark, Outcome, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
-from django_hilo.fields.instance_state import TAKEN, Instances, distinct
+from django_hilo.fields.instance_state import NOTE, Instances, Note, distinct
 from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
 from django_hilo.identifiers import check_separator, family_of, id_start
 
@@ -54,7 +52,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         super().__init__(any_id, **kwargs)
 
     def is_missing(self, instance: models.Model) -> bool:
-        return super().is_missing(instance) or self.was_rolled_back(instance)
+        return super().is_missing(instance) or self.was_taken_back(instance)
 
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.is_missing(instance)
@@ -62,11 +60,11 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def inserting(self, instances: Instances, using: str) -> Block:
         new = [each for each in instances if each._state.adding]
         beside = self.explicit_ids(new, using).values()
-        return assigning(self, self.missing(instances), using, beside)
+        return assigning(self, self.sort_out(instances)[0], using, beside)
 
     def assign_missing(self, instances: Instances, using: str) -> None:
         """Give ids to the instances that have none, in the caller's transaction."""
-        missing = self.missing(instances)
+        missing, _ = self.sort_out(instances)
         if not missing:
             return
         connection = connections[using]
@@ -75,7 +73,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
                 f"{self} gives ids in the transaction that inserts the rows: use "
                 f"transaction.atomic(), save(), or bulk_create() of a HiLoManager."
             )
-        _assign(self, missing, using, TakingTransaction(connection))
+        _assign(self, missing, using, state_of(connection).mark())
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         if self.is_missing(instance):
@@ -108,37 +106,6 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         gapless.seed_gapless_number(self.collection_name, max(ids.values()), using)
 
 
-class TakingTransaction:
-    """Know whether the transaction that took gapless numbers was rolled back."""
-
-    was_committed = _rolled_back = False
-    _detector: Any = None  # as in a copy
-
-    def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._connection = connection
-        detector = TransactionState.of(connection).detector(self._commit)
-        # Django keeps the hook, and so the detector, until a rollback drops it, or all
-        # hooks have run: while others run it is alive, though no longer in the list.
-        self._detector = ref(detector, self._gone)
-
-    def was_rolled_back(self) -> bool:
-        """Whether it certainly was."""
-        detector = self._detector and self._detector()
-        broken = detector is not None and detector.is_invalidated
-        return not self.was_committed and (self._rolled_back or broken)
-
-    def _commit(self) -> None:
-        self.was_committed = True
-
-    def _gone(self, detector: object) -> None:
-        # Hooks run in autocommit mode after a commit; one that raises drops the others.
-        self._rolled_back = not self._connection.autocommit
-
-    def __getstate__(self) -> dict[str, bool]:
-        # A copy, or another process, cannot learn what becomes of it later.
-        return {"_rolled_back": self.was_rolled_back()}
-
-
 @contextmanager
 def assigning(
     field: AssignsIds, instances: Instances, using: str, beside: Iterable[int]
@@ -155,28 +122,27 @@ def assigning(
     instances, before = distinct(instances), []
     for instance in instances:
         values, state = vars(instance), vars(instance._state)
-        if field.was_rolled_back(instance):
-            # The value before the id that was rolled back.
-            values[field.attname] = state[TAKEN + field.attname][1]
+        if field.was_taken_back(instance):
+            values[field.attname] = state[NOTE + field.attname].before
         fields = instance._meta.concrete_fields
         names = {field.attname, *[each.attname for each in fields if each.primary_key]}
         known = {name: values[name] for name in names if name in values}
         before.append((values, known, state, dict(state)))
     connection = connections[using]
     # Inside a transaction: before the savepoint, whose rollback this block sees.
-    taking = TakingTransaction(connection) if connection.in_atomic_block else None
-    by_itself = taking is None and connection.get_autocommit()
+    mark = state_of(connection).mark()
+    by_itself = not connection.in_atomic_block and connection.get_autocommit()
     try:
         with transaction.atomic(using=using):
             if by_itself:
-                taking = TakingTransaction(connection)  # its hook is the first to run
+                mark = state_of(connection).mark()
             if minimum:
                 gapless.seed_gapless_number(field.collection_name, minimum, using)
             if instances:
-                _assign(field, instances, using, taking)
+                _assign(field, instances, using, mark)
             yield
     except BaseException:
-        if taking is not None and taking.was_committed:
+        if mark is not None and mark.outcome is Outcome.COMMITTED:
             raise  # another hook of the commit failed
         for values, known, state, old in before:
             values.update(known)
@@ -186,9 +152,9 @@ def assigning(
 
 
 def _assign(
-    field: AssignsIds, instances: list[models.Model], using: str, taking: Any
+    field: AssignsIds, instances: list[models.Model], using: str, mark: Mark | None
 ) -> None:
-    """Give gapless ids in a transaction, ``taking`` (None if it is not known)."""
+    """Give gapless ids in a transaction, with its mark if there is one."""
     ends = [field.end_of(instance) for instance in instances]
     collection = field.collection_name
     start = id_start(collection, check_separator(settings.SEPARATOR), "")
@@ -196,4 +162,5 @@ def _assign(
     for instance, number, end in zip(instances, numbers, ends, strict=True):
         before, id = field.value_of(instance), f"{start}{number}{end}"
         field.assign([instance], [id], using)
-        setattr(instance._state, TAKEN + field.attname, (id, before, taking))
+        note = Note(id, using, number, mark, is_gapless=True, before=before)
+        setattr(instance._state, NOTE + field.attname, note)

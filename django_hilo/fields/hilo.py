@@ -8,13 +8,13 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
 
-from django_hilo import generator
-from django_hilo._allocation.target import CounterField, Target
+from django_hilo._allocation.allocate import allocate
+from django_hilo._allocation.target import CounterField, Target, ids_of
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.anchors import Anchor, anchor_of
-from django_hilo.fields.base import NOTHING, Block
+from django_hilo.fields.base import NOTHING, Block, marked
 from django_hilo.fields.gapless import assigning
 from django_hilo.fields.instance_state import Instances, distinct
 from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
@@ -116,7 +116,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return value
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        return self._asks(instance, _GAPLESS) or self.was_rolled_back(instance)
+        return self._asks(instance, _GAPLESS) or self.was_taken_back(instance)
 
     def inserting(self, instances: Instances, using: str) -> Block:
         self.assign_missing(instances, using)
@@ -131,27 +131,34 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
         Instances that ask for a server-side id get one; `inserting` gives gapless ids.
         """
-        missing, asking = self.missing(instances), []
+        missing, noted = self.sort_out(instances)
+        asking: list[models.Model] = []
+        if noted:
+            self.make_sure(noted, using)
         if len(missing) < len(instances):
             asking = [each for each in instances if self._asks(each)]
             asking = distinct(each for each in asking if not self.needs_gapless(each))
         if missing:
-            ends = [] if self.anchor is None else self._ends(missing, self.width or 1)
-            ids = self.next_ids(len(missing), using)
-            if ends:
-                ids = list(map(operator.add, ids, ends))
-            if self.convention is None:
-                self.assign(missing, ids, using)
-            else:
-                # One at a time: the next call may look at the ids before it.
-                for instance, id in zip(missing, ids, strict=True):
-                    made = self._by_convention(self.convention, instance, id)
-                    self.assign([instance], [made], using)
+            self.give(missing, using)
         if asking:
             ends = self._ends(asking, MAX_WIDTH)
             wide = self.target(using)._replace(width=MAX_WIDTH)
-            ids = generator.next_ids(wide, len(asking))
-            self.assign(asking, list(map(operator.add, ids, ends)), using)
+            slices = allocate(wide, len(asking))
+            ids = list(map(operator.add, ids_of(wide, slices), ends))
+            self.assign(asking, ids, using, marked(slices))
+
+    def give(self, instances: list[models.Model], using: str) -> None:
+        ends = [] if self.anchor is None else self._ends(instances, self.width or 1)
+        ids, marks = self.next_ids(len(instances), using)
+        if ends:
+            ids = list(map(operator.add, ids, ends))
+        if self.convention is None:
+            self.assign(instances, ids, using, marks)
+            return
+        # One at a time: the next call may look at the ids before it.
+        for place, instance in enumerate(instances):
+            made = self._by_convention(self.convention, instance, ids[place])
+            self.assign([instance], [made], using, marks[place : place + 1])
 
     def _by_convention(
         self, convention: Convention, instance: models.Model, document_id: str

@@ -1,15 +1,20 @@
 """Notes about the ids of an instance that a save reads, kept on its ``_state``.
 
 An *assigned* id is one that a field gave and that no row has yet: the save needs no
-UPDATE first, and the id raises no floor. Every other id is *explicit*. A *taken* id is
-a gapless one, which a rollback of its transaction takes back. An instance is *handled*
-while a caller of ``pre_save()`` looks after its ids.
+UPDATE first, and the id raises no floor. Every other id is *explicit*. A *note* tells
+of an id whose number the caller's transaction took, and may lose by its rollback, or
+that was refused, since a row of others has it. An instance is *handled* while a caller
+of ``pre_save()`` looks after its ids.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import models
+
+from django_hilo._database.transaction import Mark
 
 Instances = Sequence[models.Model]
 
@@ -17,8 +22,42 @@ Instances = Sequence[models.Model]
 # be work for the garbage collector, as objects come by the hundred thousand.
 ASSIGNED = "hilo_assigned_"
 ALIAS = "hilo_alias_"
-# A value, the value before it, and the transaction that took it.
-TAKEN = "hilo_taken_"
+# A `Note`.
+NOTE = "hilo_note_"
+# The ids that an instance had to give up, by attname.
+FORMER = "hilo_former"
+
+
+class Doubt:
+    """Ids that were refused together, and those of them that rows have."""
+
+    def __init__(self, ids: list[Any], with_rows: set[Any] | None) -> None:
+        self.ids = ids
+        # None: the database has not named them, and was not asked yet.
+        self.with_rows = with_rows
+
+
+class Note(NamedTuple):
+    """What may become of an id that was taken in a transaction, or refused."""
+
+    id: Any
+    # The alias that it was assigned for.
+    using: str
+    number: int = 0
+    # What became of the transaction; None: nobody can know, or it does not matter.
+    mark: Mark | None = None
+    # Whether a rollback takes the number back, and what the value was before it.
+    is_gapless: bool = False
+    before: Any = None
+    # Whether it was made sure of after a rollback. Then the row may exist: that of a
+    # copy of the instance.
+    is_kept: bool = False
+    doubt: Doubt | None = None
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether the transaction that took it was rolled back."""
+        return self.mark is not None and self.mark.is_rolled_back
 
 
 class ReadsNotes:
@@ -41,7 +80,7 @@ class ReadsNotes:
         return vars(instance).get(self.attname, self) in (None, "")
 
     def assigned_for(self, instance: models.Model) -> str | None:
-        """Return the alias that the id was assigned for, None if it is explicit."""
+        """Return the alias that an id was assigned for; None if a row may have it."""
         assigned = getattr(instance._state, ASSIGNED + self.attname, None)
         # A field that was assigned is not deferred.
         if assigned is None or getattr(instance, self.attname) != assigned:
@@ -49,12 +88,25 @@ class ReadsNotes:
         using: str = getattr(instance._state, ALIAS + self.attname)
         return using
 
-    def was_rolled_back(self, instance: models.Model) -> bool:
+    def note_of(self, instance: models.Model) -> Note | None:
+        """Return the note about an instance's id, if there is one."""
+        note: Note | None = getattr(instance._state, NOTE + self.attname, None)
+        return note if note and note.id == self.value_of(instance) else None
+
+    def was_taken_back(self, instance: models.Model) -> bool:
         """Whether an instance has a gapless id that its rollback took back."""
-        taken = getattr(instance._state, TAKEN + self.attname, None)
-        if taken is None or self.value_of(instance) != taken[0]:
-            return False
-        return taken[2] is not None and taken[2].was_rolled_back()
+        note = self.note_of(instance)
+        return note is not None and note.is_gapless and note.is_rolled_back
+
+    def is_kept(self, instance: models.Model) -> bool:
+        """Whether an id was made sure of, so that a row of ours may have it."""
+        note = self.note_of(instance)
+        return note is not None and note.is_kept
+
+    def is_doubtful(self, instance: models.Model) -> bool:
+        """Whether a row of others may have an instance's id, and its own has not."""
+        note = self.note_of(instance)
+        return note is not None and (bool(note.doubt) or note.is_rolled_back)
 
 
 def distinct(instances: Iterable[models.Model]) -> list[models.Model]:

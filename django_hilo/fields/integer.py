@@ -101,11 +101,12 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         On MariaDB the rows get our numbers, and the objects forget them: nobody knows
         which of the rows were inserted.
         """
-        missing = self.missing(instances)
+        missing, noted = self.sort_out(instances)
         if self._shares_numbers_with_default(using):
+            self.make_sure(noted, using)
             yield
         else:
-            self.assign_missing(missing, using)
+            self.assign_missing(instances, using)
             yield
             for instance in missing:
                 setattr(instance, self.attname, None)
@@ -116,10 +117,16 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         In a migration that runs before the tables of django_hilo exist, the default of
         the column gives them. Django's own record of migrations is one such case.
         """
-        missing = self.missing(instances)
+        missing, noted = self.sort_out(instances)
+        if noted:
+            self.make_sure(noted, using)
         if missing and not self._has_no_counter:
             with self._tables_may_be_missing():
-                self.assign(missing, self.next_ids(len(missing), using), using)
+                self.give(missing, using)
+
+    def give(self, instances: list[models.Model], using: str) -> None:
+        ids, marks = self.next_ids(len(instances), using)
+        self.assign(instances, ids, using, marks)
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self._has_no_counter else super().explicit_ids(instances, using)
@@ -130,11 +137,14 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         except (TypeError, ValueError, OverflowError):
             return None  # the database will refuse it
 
-    def note_refused(self, error: IntegrityError, using: str) -> None:
-        # The sequence, or the counter, was set back under what processes hold.
-        dialect, table = dialect_of(connections[using]), self.model._meta.db_table
-        if dialect.is_taken(error, table, str(self.column)):
+    def note_refused(
+        self, instances: Instances, error: IntegrityError, using: str
+    ) -> bool:
+        is_noted = super().note_refused(instances, error, using)
+        if is_noted:
+            # The sequence, or the counter, was set back under what processes hold.
             explicit_ids.drop_held(self.target(using))
+        return is_noted
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():

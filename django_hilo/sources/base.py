@@ -44,6 +44,9 @@ class Source(ABC):
     def key(self) -> tuple[str, str]:
         """The key of its ranges in the pool of a process; no other counter has it."""
 
+    # Whether a rollback takes back what its transaction has reserved.
+    rolls_back = True
+
     # Whether a range reserved now on an alias would belong to the caller's transaction.
     in_callers_transaction = staticmethod(in_callers_transaction)
 

@@ -66,6 +66,8 @@ class ColumnSequence(Source):
     transaction of the migration.
     """
 
+    rolls_back = False
+
     def __init__(self, column: KeyColumn, is_historical: bool) -> None:
         self.column = column
         self.is_historical = is_historical

@@ -141,7 +141,7 @@ def drawn_from(ask):
         raise LookupError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django_hilo.generator.allocate_id", note)
+        patch.setattr("django_hilo._allocation.fast_path.allocate_id", note)
         with pytest.raises(LookupError):
             ask()
     return keys

@@ -15,7 +15,7 @@ ONCE = 250
 STATES = ROWS if sys.version_info >= (3, 14) else 0
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("model", [Order, Item])
 def test_of_many_objects_with_ids(model):
     model.objects.bulk_create(model.objects.assign_ids([model(), model()]))

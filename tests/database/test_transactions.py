@@ -23,7 +23,7 @@ from django_hilo._database import connection as connection_module
 from django_hilo._database import own_connection
 from django_hilo._database.connection import in_callers_transaction, retry
 from django_hilo._database.own_connection import OwnConnection
-from django_hilo._database.rollback import RollbackDetector
+from django_hilo._database.transaction import Outcome, state_of
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import (
     ConcurrencyError,
@@ -230,15 +230,20 @@ class TestRollbacks:
 
 
 @transactional
-def test_a_hook_that_goes_first_hides_no_other():
+def test_marks_of_savepoints():
+    state = state_of(connection)
     with transaction.atomic():
-        kept = RollbackDetector(connection, list)
+        outer = state.mark()
+        with transaction.atomic():
+            released = state.mark()
         with pytest.raises(Undo), transaction.atomic():
-            first = RollbackDetector(connection, list)
-            first.go_first()
-            assert kept.is_alive() and first.is_alive()
+            inner = state.mark()
             raise Undo
-        assert kept.is_alive() and not first.is_alive()
+        assert inner.is_rolled_back
+        assert outer.outcome is released.outcome is Outcome.OPEN
+        # Nothing but a rollback of both can undo the work since.
+        assert state.mark() is released
+    assert (outer.outcome, released.outcome) == (Outcome.COMMITTED,) * 2
 
 
 @servers_only

@@ -1,0 +1,143 @@
+"""What the open transaction of a connection has done to counters.
+
+A range that had to be reserved on the caller's connection belongs to the caller's
+transaction. Its numbers are taken only there, and are burnt: this process does not give
+them again. The range joins the pool when the transaction commits, and is dropped when
+the transaction, or a savepoint around the reservation, rolls back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo._allocation import pool
+from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.capacity import AdaptiveCapacity
+from django_hilo._allocation.pool import Counter, CounterKey
+from django_hilo._database.transaction import Mark, state_of, test_blocks
+
+# The attribute of a TestCase's block.
+_BURNT = "hilo_burnt"
+
+
+@dataclass
+class Floor:
+    """The highest explicit number that a transaction has inserted."""
+
+    number: int
+    # How far above it the next floor is raised.
+    step: AdaptiveCapacity = field(default_factory=AdaptiveCapacity)
+
+
+@dataclass
+class Bound:
+    """What the work before a mark has done to a counter."""
+
+    key: CounterKey
+    ranges: list[CachedRange] = field(default_factory=list)
+    # Those that `drain` has found, of which nobody takes any more.
+    drained: list[CachedRange] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    # That of the newest range.
+    capacity: AdaptiveCapacity | None = None
+    floor: Floor | None = None
+    # The counter's row is at least at this, in the transaction.
+    stored: int = 0
+
+    def commit(self) -> None:
+        """Let the process take of the ranges, which are in its pool from now on."""
+        for cached in self.ranges:
+            cached.mark = None
+        counter = pool.current().counter(self.key)
+        counter.add(self.ranges, skipped=self.skipped)
+        counter.capacity = self.capacity or counter.capacity
+        counter.note_stored(self.stored)
+
+
+def bound_to(mark: Mark, counter: Counter) -> Bound:
+    """Return what the work before a mark has done to a counter, to be changed."""
+    bound: Bound = mark.values.setdefault(counter.key, Bound(counter.key))
+    return bound
+
+
+def held(connection: BaseDatabaseWrapper, counter: Counter) -> list[tuple[Mark, Bound]]:
+    """Return what lasts of what a transaction has done to a counter, oldest first."""
+    key, found = counter.key, []
+    for mark in state_of(connection).open_marks():
+        if key in mark.values:
+            found.append((mark, bound_to(mark, counter)))
+    return found
+
+
+def newest(connection: BaseDatabaseWrapper, counter: Counter, name: str) -> Any:
+    """Return the newest ``capacity`` or ``floor`` of a transaction, or None."""
+    for _, bound in reversed(held(connection, counter)):
+        if getattr(bound, name) is not None:
+            return getattr(bound, name)
+    return None
+
+
+def take(
+    connection: BaseDatabaseWrapper, counter: Counter, count: int
+) -> list[Slice] | None:
+    """Take numbers of the ranges that the transaction has reserved."""
+    with counter.locked():
+        ranges: deque[CachedRange] = deque()
+        for _, bound in held(connection, counter):
+            # The newest stays, for drain().
+            last = bound.ranges[-1:]
+            bound.ranges = [each for each in bound.ranges[:-1] if each.left] + last
+            ranges += [each for each in bound.ranges if each.left]
+        slices = take_from(ranges, count)
+    if slices and slices[-1].mark is not None:
+        burn(connection, counter, slices[-1].high)
+    return slices
+
+
+def burn(connection: BaseDatabaseWrapper, counter: Counter, number: int) -> None:
+    """Give no number up to this one again; in a TestCase, not in the same test."""
+    blocks = test_blocks(connection)
+    if not blocks:
+        counter.burn(number)
+        return
+    numbers = vars(blocks[-1]).setdefault(_BURNT, {})
+    numbers[counter.key] = max(number, numbers.get(counter.key, 0))
+
+
+def burnt(connection: BaseDatabaseWrapper, counter: Counter) -> int:
+    """Return the highest number that was burnt, 0 if none was."""
+    known = [vars(each).get(_BURNT, {}) for each in test_blocks(connection)]
+    return max([counter.burnt, *(each.get(counter.key, 0) for each in known)])
+
+
+def drop(
+    connection: BaseDatabaseWrapper,
+    counter: Counter,
+    numbers: Iterable[int] | None = None,
+) -> None:
+    """Drop the ranges that contain one of these numbers, or all ranges."""
+    with counter.locked():
+        for _, bound in held(connection, counter):
+            left = bound.ranges
+            bound.ranges = []
+            if numbers is not None:
+                bound.ranges = [each for each in left if not each.has_any(numbers)]
+            if len(bound.ranges) < len(left) and bound.capacity:
+                bound.capacity.keep()
+
+
+def drain(connection: BaseDatabaseWrapper) -> dict[CounterKey, CachedRange]:
+    """Take no more of the ranges; return the newest of each counter."""
+    found: list[tuple[CounterKey, CachedRange]] = []
+    for mark in state_of(connection).open_marks():
+        for key, bound in mark.values.items():
+            bound.drained += bound.ranges
+            bound.ranges, bound.capacity = [], None
+            found += [(key, each) for each in bound.drained]
+    # Of the pairs with one key, the last stays.
+    return dict(sorted(found, key=lambda each: each[1].high))

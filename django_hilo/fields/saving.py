@@ -1,0 +1,184 @@
+"""Whether ``save()`` gives an id: the methods of models that are wrapped for it."""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import wraps
+from typing import Any
+
+from django.db import IntegrityError, models, router
+
+from django_hilo._allocation.target import CounterField
+from django_hilo.exceptions import HiLoError
+from django_hilo.fields.instance_state import ASSIGNED, FORMER, ReadsNotes
+
+
+def id_fields(model: type[models.Model]) -> list[Any]:
+    """Return the fields that give a model's objects their ids."""
+    fields, notes = model._meta.fields, vars(model._meta)
+    # Django keeps the fields until one is added.
+    known = notes.get("hilo_fields")
+    if known is None or known[0] is not fields:
+        found: list[Any] = [each for each in fields if isinstance(each, ReadsNotes)]
+        found = [each for each in found if not each.is_copy]
+        # Gapless ones last: their counters stay locked until the commit.
+        found.sort(key=lambda field: not isinstance(field, CounterField))
+        known = notes["hilo_fields"] = fields, found
+    return known[1]
+
+
+def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
+    """Return the names of fields to write, with the buckets of sources among them."""
+    names = list(names)
+    for field in model._meta.concrete_fields:
+        source = getattr(field, "source_field", None)
+        written = source and (source.name in names or source.attname in names)
+        if written and field.name not in names:
+            names.append(field.name)
+    return names
+
+
+def wrap_saves(model: Any) -> None:
+    """Let the saves of a model and its children give ids and write buckets."""
+    if not (model._meta.abstract or hasattr(model, "_hilo_saves")):
+        model._hilo_saves = True
+        model.save_base = _assign_first(model.save_base)
+        model._save_table = _insert_assigned(model._save_table)
+        model._prepare_related_fields_for_save = _point_to_new_ids(
+            model._prepare_related_fields_for_save
+        )
+
+
+def _assign_first(save_base: Callable[..., None]) -> Any:
+    """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
+
+    An error later would mark the caller's transaction for a rollback.
+    """
+
+    @wraps(save_base)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> None:
+        using = using or router.db_for_write(type(self), instance=self)
+        only_updates = force_update or bool(update_fields)
+        if update_fields:
+            # Saves of deferred rows name their fields here too.
+            update_fields = frozenset(with_buckets(type(self), update_fields))
+        elif self._meta.parents and not (raw or only_updates):
+            _pass_keys_up(self, type(self))
+        adding = self._state.adding
+        new = adding or self.pk is None
+        with ExitStack() as stack:
+            for field in id_fields(type(self)):
+                if only_updates and field.is_doubtful(self):
+                    raise HiLoError(
+                        f"The row of {self._meta.label} {field.value_of(self)!r} was "
+                        f"rolled back or refused, and another row may have this id "
+                        f"now. Call save() without arguments: it keeps the id if no "
+                        f"other row can have it, and gives another one if not."
+                    )
+                if raw or only_updates:
+                    continue
+                explicit = adding and not field.is_missing(self)
+                if explicit and field.assigned_for(self) != using:
+                    field.check_explicit([self], using)
+                if new or field.is_key or field.is_doubtful(self):
+                    stack.enter_context(field.inserting([self], using))
+            save_base(self, raw, force_insert, force_update, using, update_fields)
+
+    return wrapper
+
+
+def _pass_keys_up(instance: models.Model, model: Any) -> None:
+    """Fill the empty keys of an instance's parents from the links, as save() does."""
+    for parent, link in model._meta.parents.items():
+        key = parent._meta.pk.attname
+        if link is not None and getattr(instance, key, None) is None:
+            setattr(instance, key, getattr(instance, link.attname))
+        _pass_keys_up(instance, parent)
+
+
+def _insert_assigned(save_table: Callable[..., bool]) -> Any:
+    """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first."""
+
+    @wraps(save_table)
+    def wrapper(
+        self: models.Model,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: bool = False,
+        force_update: bool = False,
+        using: Any = None,
+        update_fields: Any = None,
+    ) -> bool:
+        state: Any = self._state
+        adding, only_updates = state.adding, force_update or bool(update_fields)
+        explicit: list[Any] = []
+        assigned: list[Any] = []
+        # Fixtures get here without save_base().
+        with ExitStack() as stack:
+            for field in id_fields(type(self)):
+                if field.model is not cls:
+                    continue
+                alias = field.assigned_for(self)
+                if (field.primary_key or field.is_key) and not only_updates:
+                    if alias is None and (raw or not adding):
+                        # The key of an object that was loaded may have been changed.
+                        field.check_explicit([self], using)
+                    if alias is None and raw:
+                        stack.enter_context(field.inserting([self], using))
+                        alias = field.assigned_for(self)
+                    is_new = adding and alias is not None
+                    force_insert = force_insert or (is_new and not field.is_kept(self))
+                if alias == using:
+                    assigned.append(field)
+                elif not field.is_missing(self):
+                    explicit.append(field)
+            state.hilo_handled = True
+            try:
+                updated = save_table(
+                    self, raw, cls, force_insert, force_update, using, update_fields
+                )
+                for field in assigned:
+                    setattr(state, ASSIGNED + field.attname, None)
+                for field in () if updated else explicit:
+                    field.record_inserted([self], using)
+            except IntegrityError as error:
+                for field in assigned:
+                    field.note_refused([self], error, using)
+                raise
+            finally:
+                state.hilo_handled = False
+        return updated
+
+    return wrapper
+
+
+def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
+    """Wrap ``_prepare_related_fields_for_save()``, which drops parents of another id.
+
+    A cached parent whose row was rolled back may have got another id since.
+    """
+
+    @wraps(prepare)
+    def wrapper(self: models.Model, *args: Any, **kwargs: Any) -> None:
+        for field in (*self._meta.concrete_fields, *self._meta.private_fields):
+            if not (field.is_relation and field.is_cached(self)):
+                continue
+            parent = field.get_cached_value(self)
+            former = parent is not None and getattr(parent._state, FORMER, None)
+            if not former:
+                continue
+            # A generic relation names the key in a field of its own.
+            name = getattr(field, "fk_field", None) or field.attname
+            target = getattr(field, "target_field", parent._meta.pk).attname
+            if str(vars(self).get(name)) in map(str, former.get(target, ())):
+                # Setting the attribute would drop the parent.
+                vars(self)[name] = getattr(parent, target)
+        prepare(self, *args, **kwargs)
+
+    return wrapper
