@@ -12,13 +12,15 @@ from __future__ import annotations
 import enum
 import os
 import re
-import sqlite3
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
+from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_hilo._database.dialects import dialect_of
 
 # The attribute of a connection.
 STATE = "hilo_state"
@@ -168,15 +170,20 @@ class ConnectionState:
     ) -> Any:
         try:
             return execute(sql, params, many, context)
+        except Error as error:
+            connection = self._connection
+            if dialect_of(connection).has_rolled_back(connection, error):
+                self._roll_back_to(0)
+            raise
         finally:
             self._note(sql)
 
     def _note(self, sql: Any) -> None:
-        connection: Any = self._connection.connection
         if isinstance(sql, bytes):
             sql = sql.decode(errors="replace")
         elif not isinstance(sql, str):
-            sql = sql.as_string(connection)  # psycopg's sql.SQL and its like
+            # psycopg's sql.SQL and its like.
+            sql = sql.as_string(self._connection.connection)
         if savepoint := _SAVEPOINT.match(sql):
             name = savepoint["name"]
             if savepoint["release"]:
@@ -186,10 +193,6 @@ class ConnectionState:
         elif _ROLLBACK.search(sql):
             to = _ROLLBACK_TO.fullmatch(sql)
             self._roll_back_to(self._savepoints.get(to["name"], 0) if to else 0)
-        elif isinstance(connection, sqlite3.Connection):
-            # It ends the transaction after some errors, such as a full disk.
-            if self._connection.in_atomic_block and not connection.in_transaction:
-                self._roll_back_to(0)
         if not self._connection.run_on_commit:
             self.open_marks()  # settles them
 

@@ -48,6 +48,12 @@ class Dialect:
         """Whether a statement or a transaction of plain SQL is under way; no query."""
         return False
 
+    def has_rolled_back(
+        self, connection: BaseDatabaseWrapper, error: Exception
+    ) -> bool:
+        """Whether the database has ended a transaction by this error."""
+        return False
+
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
         """Set the ``OPTIONS`` of the own connection; it waits ``longest`` seconds."""
 

@@ -54,6 +54,11 @@ class MySQL(Dialect):
             return ErrorKind.RECONNECT  # the driver's connection is closed already
         return _KINDS.get(code, ErrorKind.OTHER)
 
+    def has_rolled_back(
+        self, connection: BaseDatabaseWrapper, error: Exception
+    ) -> bool:
+        return error.args[:1] == (1213,)
+
     def set_own_options(self, options: dict[str, Any], longest: int) -> None:
         options["isolation_level"] = "read committed"
         # A server that is stopped keeps its connections open, and sends nothing.

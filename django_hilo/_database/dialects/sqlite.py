@@ -33,6 +33,12 @@ class SQLite(Dialect):
         begun: bool = getattr(connection.connection, "in_transaction", False)
         return begun and connection.autocommit
 
+    def has_rolled_back(
+        self, connection: BaseDatabaseWrapper, error: Exception
+    ) -> bool:
+        # As after a full disk.
+        return connection.in_atomic_block and not connection.connection.in_transaction
+
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         if not _has_sequences(connection):
             return []

@@ -206,3 +206,9 @@ class Registered(models.Model):
     name = models.CharField(max_length=50, unique=True, null=True)
 
     objects = HiLoManager()
+
+
+class Remark(models.Model):
+    """Without an id of ours, about an object that has one."""
+
+    order = models.ForeignKey(Order, models.CASCADE, db_constraint=False)

@@ -1,0 +1,422 @@
+"""What becomes of the ids of objects whose rows were rolled back.
+
+Ranges are bound to the transaction: by SQLite, and by a counter that the transaction
+locked elsewhere. Other processes are real ones.
+"""
+
+import copy
+import pickle
+import re
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from django_hilo.exceptions import HiLoError
+from django_hilo.generator import next_number
+from django_hilo.sources import hibernate
+from tests.apps.numbers.models import Box, Item, Note, SpecialItem
+from tests.apps.records.models import (
+    Invoice,
+    Numbered,
+    Order,
+    OrderLine,
+    Remark,
+    Restaurant,
+    Seat,
+)
+from tests.support.databases import CHOSEN
+from tests.support.rollbacks import Undo, bind, rolled_back
+from tests.support.sql import execute
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# PostgreSQL's sequences do not roll back, so nobody else gets their numbers.
+has_sequences = CHOSEN == "postgres"
+sqlite_only = pytest.mark.skipif(CHOSEN != "sqlite", reason="bound by SQLite alone")
+
+
+def verbs(queries):
+    return [re.match(r"\w+", query["sql"])[0] for query in queries]
+
+
+def create_elsewhere(python, model="Order"):
+    """Let another process create an object named "other"."""
+    python(
+        f"from tests.apps.numbers.models import *\n{model}.objects.create(name='other')"
+    )
+
+
+@pytest.mark.parametrize("model", [Order, Item])
+class TestTheSameObject:
+    def test_keeps_its_id(self, model):
+        lost = model(name="lost")
+        with rolled_back():
+            lost.save()
+        id = lost.pk
+        with pytest.raises(model.DoesNotExist):
+            lost.refresh_from_db()
+        assert lost.pk == id and not model.objects.filter(pk=id).delete()[0]
+        model.objects.create()  # its reservation makes sure
+
+        with CaptureQueriesContext(connection) as queries:
+            lost.save()
+
+        assert verbs(queries) == ["UPDATE", "INSERT"]
+        assert lost.pk == id and model.objects.get(pk=id).name == "lost"
+        lost.name = "again"
+        lost.save(update_fields=["name"])
+        assert model.objects.get(pk=id).name == "again"
+        assert len({model.objects.create().pk for _ in range(40)} | {id}) == 41
+
+    def test_another_row_is_not_overwritten(self, model, python):
+        lost = model(name="lost")
+        with rolled_back():
+            lost.save()
+        id = lost.pk
+        create_elsewhere(python, model.__name__)
+
+        lost.save()
+
+        assert sorted(model.objects.values_list("name", flat=True)) == ["lost", "other"]
+        assert (lost.pk == id) == (model is Item and has_sequences)
+        assert model.objects.get(pk=lost.pk).name == "lost"
+
+    def test_nor_in_bulk(self, model, python):
+        lost = [model(name="lost") for _ in range(3)]
+        with rolled_back():
+            model.objects.bulk_create(lost)
+        create_elsewhere(python, model.__name__)
+
+        model.objects.bulk_create(lost)
+
+        names = sorted(model.objects.values_list("name", flat=True))
+        assert names == ["lost"] * 3 + ["other"]
+        model.objects.create()
+
+    @pytest.mark.parametrize("options", [{"update_fields": ["name"]}, {"force_update": True}])
+    def test_it_is_not_updated_before(self, model, options, python):
+        if model is Item and has_sequences:
+            pytest.skip("nobody else can have the number")
+        lost = model(name="lost")
+        with rolled_back():
+            lost.save()
+        create_elsewhere(python, model.__name__)
+
+        with pytest.raises(HiLoError, match="another row may have this id"):
+            lost.save(**options)
+
+        assert model.objects.get().name == "other"
+        lost.save()
+        lost.name = "updated"
+        lost.save(**options)
+        assert sorted(model.objects.values_list("name", flat=True)) == ["other", "updated"]
+
+    @pytest.mark.parametrize(
+        "copied",
+        [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))],
+    )
+    @pytest.mark.parametrize("when", ["inside", "after", "at the end"])
+    def test_copies_update_the_row_of_the_original(self, model, copied, when):
+        lost = model(name="lost")
+        with rolled_back():
+            lost.save()
+            other = copied(lost)
+        if when == "after":
+            other = copied(lost)
+        lost.save()
+        if when == "at the end":
+            other = copied(lost)
+        other.name = "copy"
+        if when == "inside" and copied.__name__ == "<lambda>":
+            return  # a pickle of an open transaction cannot know
+
+        other.save()
+
+        assert list(model.objects.values_list("pk", "name")) == [(lost.pk, "copy")]
+
+    def test_again_and_again(self, model):
+        """The answer belongs to the transaction of its reservation."""
+        lost, ids = model(name="lost"), set()
+        for _ in range(3):
+            with rolled_back():
+                lost.save()
+                ids.add(lost.pk)
+                model.objects.create()
+        assert lost.pk in ids and len(ids) == 1
+        lost.save()
+        assert model.objects.get().pk == lost.pk
+        assert model.objects.create().pk not in ids
+
+    def test_in_the_end_another_process_was_faster(self, model, python):
+        lost = model(name="lost")
+        for _ in range(2):
+            with rolled_back():
+                lost.save()
+        create_elsewhere(python, model.__name__)
+        with rolled_back():
+            lost.save()
+        lost.save()
+        assert sorted(model.objects.values_list("name", flat=True)) == ["lost", "other"]
+
+    def test_the_first_answer_holds(self, model, python):
+        lost = model(name="lost")
+        with rolled_back():
+            lost.save()
+        id = lost.pk
+        model.objects.create(name="mine")
+        create_elsewhere(python, model.__name__)
+        [model.objects.create(name="mine") for _ in range(70)]
+        lost.save()
+        assert (lost.pk, model.objects.get(name="lost").pk) == (id, id)
+
+    def test_a_savepoint(self, model):
+        lost = model(name="lost")
+        with transaction.atomic():
+            bind()
+            kept = model.objects.create()
+            with pytest.raises(Undo), transaction.atomic():
+                lost.save()
+                raise Undo
+            id, later = lost.pk, model.objects.create()
+            lost.save()
+            kept.save()
+        assert lost.pk == id
+        assert len({kept.pk, id, later.pk}) == model.objects.count() == 3
+
+    def test_ids_that_were_assigned_only(self, model):
+        objects = [model(name="a"), model(name="b")]
+        with transaction.atomic():
+            bind()
+            with pytest.raises(Undo), transaction.atomic():
+                if model is Order:
+                    model.objects.assign_ids(objects)
+                else:
+                    model.objects.bulk_create(objects)
+                raise Undo
+            ids = [each.pk for each in objects]
+            model.objects.bulk_create(objects)
+        model.objects.create()
+        assert [each.pk for each in objects] == ids
+        assert model.objects.count() == 3
+
+    def test_an_insert_that_failed_for_another_reason(self, model):
+        first = model.objects.create(name="first")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            bind()
+            other = model(name=None)
+            other.save()
+        id, other.name = other.pk, "second"
+        with transaction.atomic():
+            other.save()
+        assert other.pk == id != first.pk
+
+    def test_a_hook_of_the_commit_updates_the_row(self, model):
+        order = model(name="a")
+
+        def rename():
+            order.name = "b"
+            order.save()
+
+        with transaction.atomic():
+            transaction.on_commit(rename)
+            bind()
+            order.save()
+            transaction.on_commit(rename)
+        assert list(model.objects.values_list("pk", "name")) == [(order.pk, "b")]
+
+
+class TestWhatRefersToIt:
+    @pytest.fixture
+    def lost(self):
+        """Two orders with a line each, which were rolled back."""
+        orders = [Order(name="a"), Order(name="b")]
+        lines = [OrderLine(order=order) for order in orders]
+        with rolled_back():
+            for order, line in zip(orders, lines, strict=True):
+                order.save()
+                line.order = order
+                line.save()
+        return orders, lines
+
+    def test_saved_in_another_order(self, lost):
+        orders, lines = lost
+        for order, line in reversed(list(zip(orders, lines, strict=True))):
+            order.save()
+            line.save()
+        assert {(each.order.name, each.pk) for each in OrderLine.objects.all()} == {
+            ("a", lines[0].pk),
+            ("b", lines[1].pk),
+        }
+
+    @pytest.mark.parametrize("way", ["save", "bulk_create"])
+    def test_lines_follow_an_order_that_gets_another_id(self, lost, way, python):
+        orders, lines = lost
+        former = [order.pk for order in orders]
+        python("Order.objects.bulk_create([Order(name='other'), Order(name='other')])")
+        if way == "save":
+            for each in orders + lines:
+                each.save()
+        else:
+            Order.objects.bulk_create(orders)
+            OrderLine.objects.bulk_create(lines)
+        assert not {order.pk for order in orders} & set(former)
+        assert [line.order for line in lines] == orders
+        names = OrderLine.objects.order_by("order__name").values_list("order__name")
+        assert list(names) == [("a",), ("b",)]
+
+    def test_an_anchor_stays(self, python):
+        invoice = Invoice(order=Order())
+        with rolled_back():
+            invoice.order.save()
+            invoice.order = invoice.order
+            invoice.save()
+        former, id = invoice.order.pk, invoice.pk
+        create_elsewhere(python)
+        invoice.order.save()
+        invoice.save()
+        assert (invoice.pk, invoice.order_id) == (id, invoice.order.pk)
+        assert invoice.pk.endswith(f"${former}")
+
+    @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
+    def test_generic_relations_follow(self, python):
+        ContentType.objects.get_for_model(Item)
+        item = Item(name="lost")
+        with rolled_back():
+            item.save()
+            note = Note(about=item)
+            note.save()
+        create_elsewhere(python, "Item")
+        item.save()
+        note.save()
+        assert Note.objects.get().object_id == item.pk
+        assert Note.objects.get().about.name == "lost"
+
+    def test_an_object_without_an_id_of_ours_keeps_the_former_one(self, python):
+        """As transactions.md says: set its relation anew."""
+        order = Order(name="lost")
+        with rolled_back():
+            order.save()
+            remark = Remark.objects.create(order=order)
+        former = order.pk
+        create_elsewhere(python)
+        order.save()
+        remark.save()
+        assert remark.order_id == former != order.pk
+        remark.order = order
+        remark.save()
+        assert Remark.objects.get().order.name == "lost"
+
+
+class TestKindsOfFields:
+    def test_a_child_of_multi_table_inheritance(self, python):
+        lost = Restaurant(name="lost", stars=3)
+        with rolled_back():
+            lost.save()
+        create_elsewhere(python, "Restaurant")
+        lost.save()
+        stored = dict(Restaurant.objects.values_list("name", "stars"))
+        assert stored == {"lost": 3, "other": 0}
+        assert lost.pk == lost.id == lost.place_ptr_id
+
+    def test_it_keeps_both_keys(self):
+        lost = Restaurant(name="lost", stars=3)
+        with rolled_back():
+            lost.save()
+        id = lost.pk
+        lost.save()
+        assert (lost.id, lost.place_ptr_id, Restaurant.objects.get().pk) == (id,) * 3
+
+    @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
+    def test_one_with_an_integer_key(self, python):
+        lost = SpecialItem(name="lost")
+        with rolled_back():
+            lost.save()
+        former = lost.pk
+        create_elsewhere(python, "SpecialItem")
+        lost.save()
+        assert set(SpecialItem.objects.values_list("pk", "name")) == {
+            (lost.id, "lost"),
+            (former, "other"),
+        }
+
+    def test_beside_the_key(self, python):
+        lost = Numbered(note="lost")
+        with rolled_back():
+            lost.save()
+        number = lost.number
+        python("Numbered.objects.create(note='other')")
+        lost.save()
+        assert lost.number != number
+        assert Numbered.objects.filter(note="lost").get().number == lost.number
+
+    def test_beside_the_key_without_others(self):
+        lost = Numbered(note="lost")
+        with rolled_back():
+            lost.save()
+        number = lost.number
+        lost.save()
+        assert Numbered.objects.get().number == number
+
+    def test_a_part_of_the_key(self, python):
+        place = Restaurant.objects.create()
+        lost = Seat(place=place)
+        with rolled_back():
+            lost.save()
+        python("Seat.objects.create(place=Place.objects.get())")
+        lost.save()
+        assert Seat.objects.count() == 2
+
+    @sqlite_only
+    @pytest.mark.parametrize("by", ["bulk_create", "SQL"])
+    def test_keys_that_the_default_has_given_meanwhile(self, by):
+        lost = Box(label="lost")
+        with rolled_back():
+            lost.save()
+        if by == "SQL":
+            execute("INSERT INTO numbers_box (label, text) VALUES ('other', '')")
+        else:
+            QuerySet(Box).bulk_create([Box(label="other")])
+        assert Box.objects.get().pk == lost.pk
+        lost.save()
+        assert sorted(Box.objects.values_list("label", flat=True)) == ["lost", "other"]
+
+
+@sqlite_only
+def test_counters_of_other_systems_get_another_id(monkeypatch):
+    """Their Max is not told, so nobody knows."""
+    execute("CREATE TABLE hibernate_unique_key (next_hi bigint)")
+    execute("INSERT INTO hibernate_unique_key VALUES (1)")
+    try:
+        monkeypatch.setattr(Item._meta.pk, "source", hibernate.HiLo(9))
+        lost = Item(name="lost")
+        with rolled_back():
+            lost.save()
+        former = lost.pk
+        made = {Item.objects.create().pk for _ in range(5)}
+        lost.save()
+        assert lost.pk != former and not {former, lost.pk} & made
+        assert Item.objects.get(pk=lost.pk).name == "lost"
+    finally:
+        execute("DROP TABLE hibernate_unique_key")
+
+
+@sqlite_only
+def test_sql_that_begins_the_transaction_burns_the_numbers():
+    execute("BEGIN")
+    given = {next_number(Order) for _ in range(3)}
+    execute("ROLLBACK")
+    assert not given & {next_number(Order) for _ in range(40)}
+
+
+def test_burnt_numbers_are_not_given_again():
+    given = set()
+    for _ in range(3):
+        with rolled_back():
+            numbers = {next_number(Order) for _ in range(3)}
+            assert not given & numbers
+            given |= numbers
+    with transaction.atomic():
+        assert next_number(Order) not in given
+    assert not given & {next_number(Order) for _ in range(100)}
