@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -34,21 +35,33 @@ class Reservation:
     met: int | None = field(default=None, repr=False, compare=False)
 
 
+class _Keys:
+    """The hi of one process, the part of it that is used, and the lock of both.
+
+    The child of a fork needs another: a thread that it lacks may hold the lock.
+    """
+
+    def __init__(self, used: int) -> None:
+        self.pid, self.lock = os.getpid(), Lock()
+        self.hi, self.lo = 0, used
+        # That of the child of a fork, by its pid; all of its threads use the same one.
+        self.next: dict[int, _Keys] = {}
+
+
 class HiLoKeyGenerator:
     """The classical Hi/Lo algorithm: one hi from ``get_next_hi`` gives ``max_lo`` keys.
 
     The keys of hi are ``hi * max_lo`` to ``hi * max_lo + max_lo - 1``: hi 2 and max_lo
-    1000 give 2000, 2001, ... 2999 (RavenDB's first generator). Safe among threads; an
-    error of ``get_next_hi`` passes through, and the next call asks it again.
-    Raises ValueError for ``max_lo <= 0``.
+    1000 give 2000, 2001, ... 2999 (RavenDB's first generator). Safe among threads, and
+    the child of a fork asks for a hi of its own. An error of ``get_next_hi`` passes
+    through, and the next call asks it again. Raises ValueError for ``max_lo <= 0``.
     """
 
     def __init__(self, get_next_hi: Callable[[], int], max_lo: int = 1000) -> None:
         if max_lo <= 0:
             raise ValueError(f"max_lo must be at least 1, not {max_lo!r}.")
         self._get_next_hi, self._max_lo = get_next_hi, max_lo
-        self._hi, self._lo = 0, max_lo
-        self._lock = Lock()
+        self._keys = _Keys(max_lo)
 
     def generate_key(self) -> int:
         """Return the next key.
@@ -56,12 +69,15 @@ class HiLoKeyGenerator:
         Raises `NestedReservation` in a thread that is generating a key already, as in a
         finalizer or a signal handler.
         """
-        if self._lock.is_held_here():
+        keys, pid = self._keys, os.getpid()
+        if keys.pid != pid:
+            keys = self._keys = keys.next.setdefault(pid, _Keys(self._max_lo))
+        if keys.lock.is_held_here():
             raise NestedReservation.amid("generating a key")
-        with self._lock:
-            if self._lo >= self._max_lo:
-                self._hi = self._get_next_hi()
-                self._lo = 0
-            key = self._hi * self._max_lo + self._lo
-            self._lo += 1
+        with keys.lock:
+            if keys.lo >= self._max_lo:
+                keys.hi = self._get_next_hi()
+                keys.lo = 0
+            key = keys.hi * self._max_lo + keys.lo
+            keys.lo += 1
             return key

@@ -5,8 +5,9 @@ from threading import Barrier
 
 import pytest
 from django.core import serializers
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import signals
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.counters import (
@@ -23,6 +24,7 @@ from django_hilo.exceptions import (
 )
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter
+from tests.apps.records.models import Letter
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
 from tests.support.threads import in_thread, in_threads
@@ -109,6 +111,57 @@ def test_a_server_that_refuses_newer_rows_says_so():
     ):
         next_gapless_number("mails")
     assert next_gapless_number("mails") == 1001
+
+
+class AnotherNode:
+    """Commit first, as on another node of Galera: our transaction is rolled back.
+
+    The server reports it to the statement that follows the locked read.
+    """
+
+    number = None
+    _has_read = False
+
+    def __call__(self, execute, sql, params, many, context):
+        if self._has_read and self.number is None:
+            context["connection"].connection.rollback()
+            self.number = in_thread(lambda: next_gapless_number("letters"))
+            raise OperationalError(1213, "Deadlock found when trying to get lock")
+        result = execute(sql, params, many, context)
+        self._has_read = "FOR UPDATE" in sql
+        return result
+
+
+@pytest.mark.skipif(not IS_MYSQL, reason="of Galera")
+class TestAnotherNodeCommitsFirst:
+    @pytest.mark.parametrize("within", [nullcontext, transaction.atomic])
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda: next_gapless_number("letters"),
+            lambda: seed_gapless_number("letters", 1),
+            lambda: Letter().save(),
+        ],
+    )
+    def test_its_number_is_not_given_again(self, within, write):
+        waits, other = execute("SELECT @@innodb_lock_wait_timeout"), AnotherNode()
+        error = pytest.raises(ConcurrencyError, match="Repeat the transaction")
+        with within(), connection.execute_wrapper(other), error:
+            write()
+        assert other.number == 1
+        assert execute("SELECT @@innodb_lock_wait_timeout") == waits
+        assert not Letter.objects.exists()
+        assert next_gapless_number("letters") == 2
+
+    def test_a_caller_who_catches_the_error_cannot_go_on(self):
+        with transaction.atomic():
+            next_gapless_number("mails")
+            error = pytest.raises(ConcurrencyError)
+            with connection.execute_wrapper(AnotherNode()), error:
+                next_gapless_number("letters")
+            with pytest.raises(TransactionManagementError):
+                next_gapless_number("mails")
+        assert next_gapless_number("mails") == 1
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")

@@ -1,3 +1,4 @@
+import sys
 import threading
 
 import pytest
@@ -5,6 +6,8 @@ import pytest
 from django_hilo.counters.ranges import HiLoKeyGenerator, Range
 from django_hilo.exceptions import NestedReservation
 from django_hilo.fields.collection_names import default_collection
+from tests.support.commands import output_of
+from tests.support.patience import PATIENCE
 
 
 def test_a_range_includes_both_ends():
@@ -62,6 +65,64 @@ class TestHiLoKeyGenerator:
         for thread in threads:
             thread.join()
         assert sorted(found) == list(range(4000))
+
+
+FORK = f"""
+import ctypes, os, signal, sys, threading
+from django_hilo.counters import HiLoKeyGenerator
+
+his, writer = os.pipe()  # shared by all processes
+os.write(writer, bytes(range(9)))
+results, result = os.pipe()
+fork = {{"os": os.fork, "c": ctypes.PyDLL(None).fork}}[sys.argv[1]]
+
+def in_child(work):
+    child = fork()
+    if child == 0:
+        signal.alarm({PATIENCE})  # ends one that hangs
+        os.write(result, repr(work()).encode())
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    return eval(os.read(results, 999))
+
+def some():
+    return [keys.generate_key() for _ in range(15)]
+"""
+
+
+@pytest.mark.parametrize("fork", ["os", "c"])
+class TestFork:
+    """By Python, or by a server in C, which calls none of Python's hooks."""
+
+    def test_parent_and_child_share_no_key(self, fork):
+        code = """
+keys = HiLoKeyGenerator(lambda: os.read(his, 1)[0], 10)
+found = [*some(), *in_child(lambda: some() + in_child(some)), *some()]
+print(len(found), len(set(found)))
+"""
+        assert output_of(sys.executable, "-c", FORK + code, fork) == "60 60"
+
+    def test_the_child_does_not_wait_for_a_thread_of_the_parent(self, fork):
+        code = """
+parent, inside, go_on = os.getpid(), threading.Event(), threading.Event()
+
+def get_next_hi():
+    if os.getpid() == parent:
+        inside.set()
+        go_on.wait()
+    return os.read(his, 1)[0]
+
+keys = HiLoKeyGenerator(get_next_hi, 10)
+found = []
+thread = threading.Thread(target=lambda: found.extend(some()), daemon=True)
+thread.start()
+inside.wait()
+found += in_child(some)
+go_on.set()
+thread.join()
+print(len(found), len(set(found)))
+"""
+        assert output_of(sys.executable, "-c", FORK + code, fork) == "30 30"
 
 
 @pytest.mark.parametrize(

@@ -79,13 +79,16 @@ class MySQL(Dialect):
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
         [(before,)] = rows_of(connection, "SELECT @@innodb_lock_wait_timeout")
+        restore = f"SET SESSION innodb_lock_wait_timeout = {before}"
         rows_of(connection, self._bound())
         try:
             yield
-        finally:
+            # Galera may report here that another node rolled the transaction back.
+            rows_of(connection, restore)
+        except BaseException:
             with suppress(Error):  # the connection is lost
-                restore = f"SET SESSION innodb_lock_wait_timeout = {before}"
                 rows_of(connection, restore)
+            raise
 
     def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
         """Insert a row, or lock the one that has its key.

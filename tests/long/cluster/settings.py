@@ -22,6 +22,7 @@ INSTALLED_APPS = [
     "tests.apps.records",
     "tests.apps.numbers",
 ]
+ROOT_URLCONF = "django_hilo.rest_framework.urls"
 SECRET_KEY = "tests only"
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
