@@ -93,7 +93,7 @@ class Dialect:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
     def is_taken(self, error: Exception, table: str, column: str) -> bool:
-        """Whether an INSERT failed because another row of the table has its key."""
+        """Whether an INSERT failed because another row has its value of a column."""
         return False
 
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:

@@ -115,7 +115,9 @@ class MySQL(Dialect):
         return [int(found[1]) - 1] if found else []
 
     def is_taken(self, error: Exception, table: str, column: str) -> bool:
-        return str(error.args[-1]).endswith("PRIMARY'")
+        # An index of one column begins with its name, but for that of the table.
+        index = str(error.args[-1]).rpartition(" ")[2].strip("'").rpartition(".")[2]
+        return index == "PRIMARY" or index.startswith((column, f"{table}_{column}_"))
 
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
         # It does not say which tables it replicates. Members of a group have channels

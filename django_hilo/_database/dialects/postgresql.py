@@ -1,5 +1,6 @@
 """PostgreSQL: SQLSTATE codes, and settings that end with their transaction."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -104,7 +105,10 @@ class PostgreSQL(Dialect):
 
     def is_taken(self, error: Exception, table: str, column: str) -> bool:
         # The constraint keeps its name when the table gets another one.
-        return f"({column})=(" in str(error).replace('"', "")
+        detail = re.search(r"\(([^()]*)\)=\(", str(error).replace('"', ""))
+        if detail is None:  # the role may not read the columns
+            return self.classify(error) is ErrorKind.RETRY
+        return column in detail[1].split(", ")
 
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
         rows = rows_of(
