@@ -54,9 +54,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
-            if isinstance(field, CounterField):
+            has_counter = isinstance(field, CounterField)
+            if has_counter:
                 field.reserve_explicit(objects, using)
-            if isinstance(field, CounterField) or field.is_key:
+            if has_counter or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
             _pass_keys_down([each for each in objects if type(each) is kind], kind)

@@ -121,8 +121,8 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
     bound.skipped += reserved.skipped
     bound.ranges += reserved.ranges
     if target.source.rolls_back:
-        for each in reserved.ranges:
-            each.mark = mark
+        for cached in reserved.ranges:
+            cached.mark = mark
     for each in reserved.reservations:
         reservation.announce(each, target.using, reserved.fell_from)
 

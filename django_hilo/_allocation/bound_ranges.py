@@ -67,11 +67,10 @@ def bound_to(mark: Mark, counter: Counter) -> Bound:
 
 def held(connection: BaseDatabaseWrapper, counter: Counter) -> list[tuple[Mark, Bound]]:
     """Return what lasts of what a transaction has done to a counter, oldest first."""
-    key, found = counter.key, []
-    for mark in state_of(connection).open_marks():
-        if key in mark.values:
-            found.append((mark, bound_to(mark, counter)))
-    return found
+    marks = state_of(connection).open_marks()
+    return [
+        (each, each.values[counter.key]) for each in marks if counter.key in each.values
+    ]
 
 
 def newest(connection: BaseDatabaseWrapper, counter: Counter, name: str) -> Any:
@@ -111,8 +110,10 @@ def burn(connection: BaseDatabaseWrapper, counter: Counter, number: int) -> None
 
 def burnt(connection: BaseDatabaseWrapper, counter: Counter) -> int:
     """Return the highest number that was burnt, 0 if none was."""
-    known = [vars(each).get(_BURNT, {}) for each in test_blocks(connection)]
-    return max([counter.burnt, *(each.get(counter.key, 0) for each in known)])
+    known = [counter.burnt]
+    for block in test_blocks(connection):
+        known.append(vars(block).get(_BURNT, {}).get(counter.key, 0))
+    return max(known)
 
 
 def drop(
@@ -135,9 +136,9 @@ def drain(connection: BaseDatabaseWrapper) -> dict[CounterKey, CachedRange]:
     """Take no more of the ranges; return the newest of each counter."""
     found: list[tuple[CounterKey, CachedRange]] = []
     for mark in state_of(connection).open_marks():
-        for key, bound in mark.values.items():
+        for bound in mark.values.values():
             bound.drained += bound.ranges
             bound.ranges, bound.capacity = [], None
-            found += [(key, each) for each in bound.drained]
+            found += [(bound.key, each) for each in bound.drained]
     # Of the pairs with one key, the last stays.
     return dict(sorted(found, key=lambda each: each[1].high))

@@ -102,9 +102,7 @@ def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
     """Return the ids of numbers that were taken."""
     style = target.style
     return [
-        id
-        for each in slices
-        for id in style.ids(each.reservation, each.low, each.high)
+        id for each in slices for id in style.ids(each.reservation, each.low, each.high)
     ]
 
 

@@ -1,6 +1,6 @@
 """Fields that give an object its id before the row is inserted."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 

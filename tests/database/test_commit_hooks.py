@@ -86,7 +86,9 @@ def test_other_connections_have_one_name_of_ours():
         Order.objects.create(id="orders/5-A")
         Order.objects.create()
         Letter.objects.create()
-    assert {each for each in set(vars(connection)) - before if "hilo" in each} <= {STATE}
+    assert {each for each in set(vars(connection)) - before if "hilo" in each} <= {
+        STATE
+    }
 
 
 @transactional

@@ -20,7 +20,9 @@ in_or_out = pytest.mark.parametrize("inside", [False, True])
 
 def insert_orders(*numbers):
     for number in numbers:
-        execute(f"INSERT INTO records_order (id, name) VALUES ('orders/{number}-A', 'x')")
+        execute(
+            f"INSERT INTO records_order (id, name) VALUES ('orders/{number}-A', 'x')"
+        )
 
 
 def save(inside, act):
@@ -114,7 +116,9 @@ class TestOtherFields:
         assert Item.objects.get(pk=first + 1).name == "x"
 
     def test_beside_the_key(self, inside):
-        execute("INSERT INTO records_numbered (number, note) VALUES ('numbers/1-A', '')")
+        execute(
+            "INSERT INTO records_numbered (number, note) VALUES ('numbers/1-A', '')"
+        )
         one = Numbered()
         assert failures(inside, one.save) == 1
         assert one.number == "numbers/2-A"

@@ -95,7 +95,9 @@ class TestTheSameObject:
         assert names == ["lost"] * 3 + ["other"]
         model.objects.create()
 
-    @pytest.mark.parametrize("options", [{"update_fields": ["name"]}, {"force_update": True}])
+    @pytest.mark.parametrize(
+        "options", [{"update_fields": ["name"]}, {"force_update": True}]
+    )
     def test_it_is_not_updated_before(self, model, options, python):
         if model is Item and has_sequences:
             pytest.skip("nobody else can have the number")
@@ -111,7 +113,10 @@ class TestTheSameObject:
         lost.save()
         lost.name = "updated"
         lost.save(**options)
-        assert sorted(model.objects.values_list("name", flat=True)) == ["other", "updated"]
+        assert sorted(model.objects.values_list("name", flat=True)) == [
+            "other",
+            "updated",
+        ]
 
     @pytest.mark.parametrize(
         "copied",

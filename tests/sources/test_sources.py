@@ -278,11 +278,7 @@ class TestRollback:
         make(*statements)
         lost = self.in_a_transaction_that_rolls_back(source)
         assert lost == [*range(low, low + 35)]
-        following = next_number(source)
-        if connection.vendor == "sqlite":
-            assert following == low, "nobody else can have seen them"
-        else:
-            assert following == low + 35
+        assert next_number(source) >= low + 35
 
     @needs_sequences
     @pytest.mark.parametrize("name", ["pooled", "with a cache"])
