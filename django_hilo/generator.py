@@ -55,7 +55,7 @@ def next_id(
     """
     end = "" if anchor is None else f"${check_anchor(anchor)}"
     id = take_id(target, using)[0]
-    return _ended(id, end) if end else id  # type: ignore[no-any-return] # int, as above
+    return _ended(id, end) if end else id
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:

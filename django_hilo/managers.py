@@ -54,7 +54,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
-            has_counter = isinstance(field, CounterField)
+            has_counter = issubclass(type(field), CounterField)
             if has_counter:
                 field.reserve_explicit(objects, using)
             if has_counter or field.is_key:

@@ -110,10 +110,9 @@ def burn(connection: BaseDatabaseWrapper, counter: Counter, number: int) -> None
 
 def burnt(connection: BaseDatabaseWrapper, counter: Counter) -> int:
     """Return the highest number that was burnt, 0 if none was."""
-    known = [counter.burnt]
-    for block in test_blocks(connection):
-        known.append(vars(block).get(_BURNT, {}).get(counter.key, 0))
-    return max(known)
+    key, blocks = counter.key, test_blocks(connection)
+    known: list[int] = [vars(each).get(_BURNT, {}).get(key, 0) for each in blocks]
+    return max([counter.burnt, *known])
 
 
 def drop(

@@ -6,7 +6,8 @@ from django.db import models
 from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields.base import WritesOptions, wrap_saves
+from django_hilo.fields.base import WritesOptions
+from django_hilo.fields.saving import wrap_saves
 from django_hilo.fields.text import IdField
 from django_hilo.sharding import BUCKETS, bucket_of
 

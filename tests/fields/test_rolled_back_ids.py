@@ -113,10 +113,8 @@ class TestTheSameObject:
         lost.save()
         lost.name = "updated"
         lost.save(**options)
-        assert sorted(model.objects.values_list("name", flat=True)) == [
-            "other",
-            "updated",
-        ]
+        names = sorted(model.objects.values_list("name", flat=True))
+        assert names == ["other", "updated"]
 
     @pytest.mark.parametrize(
         "copied",
