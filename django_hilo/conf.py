@@ -1,21 +1,20 @@
-"""The settings, read from ``settings.HILO`` at each use."""
+"""The settings: ``settings.HILO``, loaded at the first read and when it is overridden.
+
+A change of the dict in place is not seen, as with Django REST framework's settings.
+"""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 
 DEFAULT_NODE_TAG = "A"
 
 
-def given() -> dict[str, Any]:
-    """Return ``settings.HILO``, or an empty dict."""
-    return getattr(django_settings, "HILO", None) or {}
-
-
-class Settings:
-    """The keys of ``settings.HILO``, with their defaults, read live at each use."""
+class Defaults:
+    """The keys of ``settings.HILO``, with their defaults."""
 
     # The end of ids, and part of the counter's key; a text, or {alias: text}.
     NODE_TAG: str | dict[str, str] = DEFAULT_NODE_TAG
@@ -50,13 +49,30 @@ class Settings:
     # SHA-256 digests (64 hexadecimal digits) of tokens that may stand in the URL path.
     RAVENDB_TOKENS: list[str] = []
 
-    def __getattribute__(self, name: str) -> Any:
-        if name.isupper():
-            # Not given(): every call counts here.
-            hilo = getattr(django_settings, "HILO", None)
-            if hilo and name in hilo:
-                return hilo[name]
-        return super().__getattribute__(name)
+
+if TYPE_CHECKING:
+    _Keys = Defaults
+else:
+    _Keys = object
+
+
+class Settings(_Keys):
+    """The settings of the project, an attribute for each key."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Called until they are loaded: not at import, since settings.py may import us.
+        if name not in KEYS:
+            raise AttributeError(f"HILO has no key {name!r}.")
+        hilo = getattr(django_settings, "HILO", None)
+        given = hilo if isinstance(hilo, dict) else {}
+        loaded = {key: given.get(key, getattr(Defaults, key)) for key in KEYS}
+        vars(self).update(loaded)
+        return loaded[name]
+
+    def forget(self, setting: str = "HILO", **kwargs: object) -> None:
+        """Load the settings anew at the next read (setting_changed)."""
+        if setting == "HILO":
+            vars(self).clear()
 
     def node_tag(self, alias: str) -> str:
         """Return the node tag of a database alias, by default "A".
@@ -75,6 +91,7 @@ class Settings:
         )
 
 
-KEYS = frozenset(Settings.__annotations__)
+KEYS = frozenset(Defaults.__annotations__)
 
 settings = Settings()
+setting_changed.connect(settings.forget, dispatch_uid="django_hilo.settings")

@@ -9,6 +9,7 @@ if you store them elsewhere, keep them apart from those of other collections.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import wait
 from typing import Any
@@ -17,10 +18,10 @@ from asgiref.sync import sync_to_async
 from django.db import Error
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import allocate, allocate_in_memory
+from django_hilo._allocation.allocate import allocate, allocate_in_memory, allocate_one
 from django_hilo._allocation.cache import Slice
-from django_hilo._allocation.fast_path import stream, take_id
-from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
+from django_hilo._allocation.known_targets import known_target
+from django_hilo._allocation.target import AnyTarget, Target, ids_of
 from django_hilo._database.connection import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
@@ -30,6 +31,9 @@ from django_hilo.identifiers import check_anchor
 logger = logging.getLogger("django_hilo")
 _Taken = tuple[Target, list[Slice]]
 
+# Of `iter_ids`.
+_MOST_AT_ONCE = 100
+
 
 def next_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number of a target's counter.
@@ -37,7 +41,9 @@ def next_number(target: AnyTarget, using: str | None = None) -> int:
     ``using`` is the database of the rows (``None``: the routers' choice). Raises
     LookupError for an unknown target, and the errors of `reserve` if a range is needed.
     """
-    return allocate(resolve(target, using), 1)[0].low
+    known = known_target(target, using)
+    taken = known.counter.take_one()
+    return taken[0] if taken else allocate(known.target, 1)[0].low
 
 
 def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
@@ -54,7 +60,7 @@ def next_id(
     `next_number` instead.
     """
     end = "" if anchor is None else f"${check_anchor(anchor)}"
-    id = take_id(target, using)[0]
+    id: str = allocate_one(known_target(target, using))[0]
     return _ended(id, end) if end else id
 
 
@@ -64,15 +70,28 @@ def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
 
 
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
-    """Return an endless iterator of ids, safe among threads.
+    """Return an endless iterator of ids, for one thread.
 
-    After an `Exception` the next call goes on. An interrupt of the program
-    (KeyboardInterrupt, a worker's time limit) may end the iterator; then make another.
-    The database and its schema are looked at once for up to a thousand ids, so switch
-    schemas by ``connection.schema_name`` before the first id.
+    It takes up to 100 numbers at a time, and looks at the database, its schema and the
+    settings each time. Numbers that it has taken and not given become a gap, for
+    example when an error ends it.
     """
-    resolve(target, using)
-    return stream(target, using)
+    known_target(target, using)
+    return _iterate(target, using)
+
+
+def _iterate(target: AnyTarget, using: str | None) -> Iterator[str]:
+    count = 1
+    while True:
+        known = known_target(target, using)
+        if known.target.source.in_callers_transaction(known.target.using):
+            count = 1  # a number must not outlive its transaction
+        pid = os.getpid()
+        for id in ids_of(known.target, allocate(known.target, count)):
+            if os.getpid() != pid:
+                break  # the rest is the parent's
+            yield id
+        count = min(2 * count, _MOST_AT_ONCE)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
@@ -141,23 +160,23 @@ async def areturn_ranges(using: str | None = None) -> int:
     return await sync_to_async(return_ranges)(using)
 
 
-def _resolved(target: AnyTarget, n: int, using: str | None) -> Target:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be an integer of at least 1, not {n!r}.")
-    return resolve(target, using)
-
-
 def _taken(target: AnyTarget, n: int, using: str | None) -> _Taken:
-    resolved = _resolved(target, n, using)
-    return resolved, allocate(resolved, n)
+    known = known_target(target, using)
+    return known.target, allocate(known.target, _checked(n))
 
 
 async def _ataken(target: AnyTarget, n: int, using: str | None) -> _Taken:
-    resolved = _resolved(target, n, using)
-    slices = allocate_in_memory(resolved, n)
+    known = known_target(target, using)
+    slices = allocate_in_memory(known, _checked(n))
     if slices is None:
         return await sync_to_async(_taken)(target, n, using)
-    return resolved, slices
+    return known.target, slices
+
+
+def _checked(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n must be an integer of at least 1, not {n!r}.")
+    return n
 
 
 def _numbers(slices: Iterable[Slice]) -> list[int]:

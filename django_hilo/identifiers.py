@@ -8,7 +8,7 @@ upper-case letters after a ``-`` at the end, and the number is the digits before
 import re
 import string
 import unicodedata
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from django_hilo.exceptions import InvalidDocumentId
 
@@ -81,8 +81,9 @@ class DocumentId(NamedTuple):
         check_server_prefix(self.server_prefix)
         check_number(self.number)
         check_node_tag(self.node_tag)
-        text = id_start(self.collection, self.separator, self.server_prefix)
-        text += check_digits(self.number, self.width) + id_end(self.node_tag)
+        check_digits(self.number, self.width)
+        parts = (self.collection, self.separator, self.server_prefix, self.node_tag)
+        text = IdFormat.of(*parts)._replace(width=self.width).text(self.number)
         return text if self.anchor is None else f"{text}${check_anchor(self.anchor)}"
 
 
@@ -178,14 +179,36 @@ def counter_key(collection: str, node_tag: str) -> str:
     return f"{collection.lower()}/{node_tag}"
 
 
-def id_start(collection: str, separator: str, server_prefix: str) -> str:
-    """Return the text before the number of an id, of parts that are checked."""
-    return f"{collection}{separator}{server_prefix}"
+class IdFormat(NamedTuple):
+    """The texts before and after the number of ids, without an anchor."""
 
+    start: str
+    end: str = ""
+    # Digits of a number, with leading zeros; 0: as many as it has.
+    width: int = 0
 
-def id_end(node_tag: str) -> str:
-    """Return the text between number and anchor: "" for an empty tag."""
-    return f"-{node_tag}" if node_tag else ""
+    @classmethod
+    def of(
+        cls,
+        collection: str,
+        separator: str,
+        server_prefix: str = "",
+        node_tag: str = "",
+    ) -> Self:
+        """Return the format of ids of these parts, which are checked already."""
+        end = f"-{node_tag}" if node_tag else ""
+        return cls(f"{collection}{separator}{server_prefix}", end)
+
+    def text(self, number: int) -> str:
+        """Return the id of a number."""
+        return f"{self.start}{number:0{self.width}}{self.end}"
+
+    def texts(self, low: int, high: int) -> list[str]:
+        """Return the ids of the numbers ``low`` to ``high``."""
+        if self.width:
+            return list(map(self.text, range(low, high + 1)))
+        start, end = self.start, self.end
+        return [f"{start}{number}{end}" for number in range(low, high + 1)]
 
 
 def check_collection(collection: str) -> str:

@@ -11,6 +11,7 @@ from django.db import OperationalError, connections, transaction
 from django_hilo import generator
 from django_hilo._allocation import pool
 from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.target import resolve
 from django_hilo.counters import reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
@@ -125,7 +126,7 @@ class TestCounts:
         stopped = SimpleNamespace(monotonic=lambda: 0.0)
         monkeypatch.setattr("django_hilo._allocation.capacity.time", stopped)
         seen = heard(range_reserved)
-        target = generator.resolve(Order)
+        target = resolve(Order)
         numbers = [next_number(target) for _ in range(100_000)]
         assert numbers == list(range(1, 100_001))
         assert len(seen) == 12
@@ -167,10 +168,12 @@ class TestIds:
         with pytest.raises(LookupError):
             iter_ids("no.Model")
 
-    def test_an_iterator_shared_by_threads(self):
-        ids = iter_ids(Order)
-        found = in_threads(8, lambda _: [next(ids) for _ in range(500)])
-        assert len(set().union(*found)) == 4000
+    def test_iterators_of_threads(self):
+        def take(_):
+            ids = iter_ids(Order)
+            return [next(ids) for _ in range(500)]
+
+        assert len(set().union(*in_threads(8, take))) == 4000
 
 
 class TestAsync:
@@ -288,7 +291,7 @@ class TestMemory:
         settings_dict = connections["default"].settings_dict
         monkeypatch.setitem(settings_dict, "NAME", "another")
         assert return_ranges() == 0
-        key = generator.resolve(Order).key
+        key = resolve(Order).key
         assert pool.current().counter(key).take(1) is None
 
     def test_an_alias_that_is_no_more(self, monkeypatch):
@@ -305,7 +308,7 @@ class TestMemory:
         next_id(Order)
         connection = connections["default"]
         monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
-        key = generator.resolve(Order).key
+        key = resolve(Order).key
         assert key.database.schema == "tenant"
         assert pool.current().counter(key).take(1) is None
 

@@ -5,7 +5,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_hilo.exceptions import InvalidDocumentId
-from django_hilo.identifiers import MAX_NUMBER, SEPARATORS, DocumentId, anchor_in, parse
+from django_hilo.identifiers import (
+    MAX_NUMBER,
+    MAX_WIDTH,
+    SEPARATORS,
+    DocumentId,
+    IdFormat,
+    anchor_in,
+    parse,
+)
 
 collections = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,20}", fullmatch=True)
 node_tags = st.from_regex(r"([A-Z]{1,4})?", fullmatch=True)
@@ -173,3 +181,21 @@ def test_the_anchor_of_any_text(text, anchor):
 def test_an_invalid_id_is_a_value_error():
     with pytest.raises(ValueError):
         parse("x")
+
+
+@given(
+    low=st.integers(1, MAX_NUMBER - 100),
+    count=st.integers(1, 100),
+    width=st.integers(0, MAX_WIDTH),
+    prefix=st.sampled_from(["", "North/"]),
+    tag=st.sampled_from(["", "A", "ABCD"]),
+)
+def test_the_ids_of_a_range(low, count, width, prefix, tag):
+    format = IdFormat.of("orders", "/", prefix, tag)._replace(width=width)
+    high = low + count - 1
+    made = format.texts(low, high)
+    assert made == [format.text(number) for number in range(low, high + 1)]
+    for id, number in zip(made, range(low, high + 1), strict=True):
+        assert parse(id)[:4] == ("orders", prefix, number, tag)
+    digits = made[0].removeprefix(f"orders/{prefix}").partition("-")[0]
+    assert digits == str(low).zfill(width)

@@ -8,7 +8,6 @@ background reserves the next range before the numbers are used up.
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from django.db import Error, connections
 from django_hilo._allocation import bound_ranges, pool
 from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
+from django_hilo._allocation.known_targets import KnownTarget
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
 from django_hilo._database.connection import database_key, has_schemas, use_own
@@ -50,39 +50,23 @@ def allocate(target: Target, count: int) -> list[Slice]:
     return slices
 
 
-def allocate_in_memory(target: Target, count: int) -> list[Slice] | None:
+def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     """Take ``count`` numbers without I/O; None if that is impossible."""
     # Only the connection of the thread that runs sync code knows the tenant's schema.
-    if target.key.database.schema is not None:
+    if known.target.key.database.schema is not None:
         return None
-    counter = pool.current().counter(target.key)
-    slices = counter.take(count)
-    _prefetch(target, counter)
+    slices = known.counter.take(count)
+    _prefetch(known.target, known.counter)
     return slices
 
 
-def allocate_id(
-    target: Target, spent: Iterator[Any] | None
-) -> tuple[Any, Iterator[Any] | None, Slice | None]:
-    """Return the next id, and where it is from.
-
-    That is the iterator over later ones, not the ``spent`` one, or a slice of one.
-    """
-    counter, style, ids = pool.current().counter(target.key), target.style, spent
-    while (ids := counter.cut(style, ids)) is not None:
-        _prefetch(target, counter)
-        for id in ids:
-            return id, ids, None
-    [one] = _allocate_anew(target, counter, 1)
-    return style.ids(one.reservation, one.low, one.high)[0], None, one
-
-
-def cut_in_memory(target: Target, spent: Iterator[Any] | None) -> Iterator[Any] | None:
-    """Return an iterator over ids, not the spent one; None if memory has no number."""
-    counter = pool.current().counter(target.key)
-    ids = counter.cut(target.style, spent)
-    _prefetch(target, counter)
-    return ids
+def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:
+    """Take one id; return also its slice, unless a rollback cannot take it back."""
+    taken = known.counter.take_one()
+    if taken is not None:
+        return known.id_of(*taken), []
+    slices = allocate(known.target, 1)
+    return known.id_of(slices[0].low, slices[0].reservation), slices
 
 
 def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:

@@ -5,17 +5,17 @@ of a fork starts with an empty pool and new locks.
 """
 
 import os
+import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from django_hilo._allocation import block as blocks
-from django_hilo._allocation.block import Style, block_of, end_block
 from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._database.connection import DatabaseKey
 from django_hilo._lock import Lock
+from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.sources.base import Source
 
@@ -35,14 +35,6 @@ class Refill(Future[None]):
     owner: int | None = None
 
 
-class _Block(NamedTuple):
-    """Ids that callers are taking now, out of one range."""
-
-    ids: Iterator[Any]
-    style: Style
-    cached: CachedRange
-
-
 # How many ranges later the object of a rolled-back row may still keep its id.
 _MOST_SKIPPED = 1_000
 
@@ -56,7 +48,6 @@ class Counter:
         self.source: Source | None = None
         self._lock = Lock()
         self._ranges: deque[CachedRange] = deque()  # in the order in which they came
-        self._block: _Block | None = None
         self.refill: Refill | None = None
         # The newest refill that nobody waited for when it began.
         self.ahead: Refill | None = None
@@ -91,34 +82,19 @@ class Counter:
         with self.locked():
             return self._take(count)
 
-    def cut(self, style: Style, spent: Iterator[Any] | None) -> Iterator[Any] | None:
-        """Return the next ids, to all callers until they are ``spent``, or None."""
+    def take_one(self) -> tuple[int, Reservation] | None:
+        """Take one number; None if none is left, or the next range may be due."""
         with self.locked():
-            block = self._block
-            if block and block.ids is not spent and block.style == style:
-                return block.ids
-            self._recall()
-            self.is_due = False
-            if not self._ranges:
-                return None
-            cached = self._ranges[0]
-            # As many as were taken before, or a few: unused ids cost memory.
-            most = min(cached.left, max(cached.next - cached.reservation.range.low, 4))
             if self._due_at >= 0:
-                # The caller takes the first id at once. The block ends where the next
-                # range is due, because only the next cut notices it.
-                until_due = self._left() - 1 - self._due_at
-                self.is_due = until_due <= 0
-                most = most if self.is_due else min(most, until_due)
-            made, count = style.block(cached.reservation, cached.next, most)
-            cached.take(count)
-            self._block = _Block(block_of(made), style, cached)
-            return self._block.ids
-
-    def recall(self) -> None:
-        """Take back the numbers whose ids are made but not taken."""
-        with self.locked():
-            self._recall()
+                return None
+            while self._ranges:
+                cached = self._ranges[0]
+                number = cached.next
+                if number <= cached.high:
+                    cached.next = number + 1
+                    return number, cached.reservation
+                self._ranges.popleft()
+            return None
 
     def begin_refill(self, mine: Refill) -> Refill | None:
         """Let others wait for this refill; return that of a thread that came first."""
@@ -173,7 +149,6 @@ class Counter:
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that contain one of these numbers."""
         with self.locked():
-            self._recall()
             held = self._ranges
             self._ranges = deque(each for each in held if not each.has_any(numbers))
             if len(self._ranges) < len(held):
@@ -184,7 +159,6 @@ class Counter:
     def drop_all(self) -> None:
         """Drop all ranges; the next one starts over the rows that there are then."""
         with self.locked():
-            self._recall()
             self._ranges.clear()
             self.capacity.keep()
             self.source = None
@@ -215,7 +189,6 @@ class Counter:
     def shrink(self, newest: CachedRange | None, keep: int = 0) -> CachedRange | None:
         """Give up the newest range but for ``keep`` numbers; return the others."""
         with self.locked():
-            self._recall()
             if not newest or newest is not self.newest or newest.left <= keep:
                 return None
             self._due_at = min(self._due_at, keep // 2)
@@ -235,7 +208,6 @@ class Counter:
     # The rest needs the lock.
 
     def _take(self, count: int) -> list[Slice] | None:
-        self._recall()
         slices = take_from(self._ranges, count) if count else None
         self.is_due = self._due_at >= 0 and self._left() <= self._due_at
         return slices
@@ -243,14 +215,12 @@ class Counter:
     def _left(self) -> int:
         return sum(each.left for each in self._ranges)
 
-    def _recall(self) -> None:
-        if self._block is not None:
-            # If a signal handler interrupts this, the numbers become a gap.
-            left = end_block(self._block.ids)
-            self._block.cached.next -= left
-            self._block = None
-        while self._ranges and not self._ranges[0].left:
-            self._ranges.popleft()
+
+class _KnownTargets(threading.local):
+    """What a thread has found of targets, by what callers named."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[Any, Any] = {}
 
 
 class Pool:
@@ -258,6 +228,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
+        self.known_targets = _KnownTargets()
         # Without a lock: each access is one step of a dict.
         self._counters: dict[CounterKey, Counter] = {}
 
@@ -282,6 +253,11 @@ class Pool:
         """Drop all that is known of one counter."""
         if counter := self._counters.pop(key, None):
             counter.drop_all()
+            self.forget_targets()
+
+    def forget_targets(self) -> None:
+        """Let all threads find their targets and counters anew."""
+        self.known_targets = _KnownTargets()
 
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""
@@ -302,5 +278,4 @@ def current() -> Pool:
 def after_fork_in_child() -> None:
     """Start with none of the parent's ranges and locks."""
     global _pool
-    blocks.after_fork_in_child()
     _pool = Pool()

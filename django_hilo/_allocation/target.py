@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, models, router
 
-from django_hilo._allocation.block import Numbers, Style, TextStyle
 from django_hilo._allocation.cache import Slice
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.connection import database_key
 from django_hilo.conf import settings
-from django_hilo.identifiers import check_collection, check_separator
+from django_hilo.counters.ranges import Reservation
+from django_hilo.identifiers import IdFormat, check_collection, check_separator
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
 
@@ -81,14 +81,14 @@ class Target(NamedTuple):
         """The tag of its ids, empty for none."""
         return self.source.node_tag
 
-    @property
-    def style(self) -> Style:
-        """How its ids look, by the settings."""
+    def format_of(self, reservation: Reservation) -> IdFormat | None:
+        """Return the format of the ids of a range, None if they are its numbers."""
         if self.is_integer:
-            return Numbers()
+            return None
         separator = check_separator(settings.SEPARATOR)
-        shows_tag = settings.SHOW_NODE_TAG
-        return TextStyle(self.collection, separator, shows_tag, self.width)
+        tag = reservation.node_tag if settings.SHOW_NODE_TAG else ""
+        parts = (self.collection, separator, reservation.server_prefix, tag)
+        return IdFormat.of(*parts)._replace(width=self.width)
 
     @property
     def capacities(self) -> tuple[int, int]:
@@ -100,10 +100,11 @@ class Target(NamedTuple):
 
 def ids_of(target: Target, slices: Iterable[Slice]) -> list[Any]:
     """Return the ids of numbers that were taken."""
-    style = target.style
-    return [
-        id for each in slices for id in style.ids(each.reservation, each.low, each.high)
-    ]
+    ids: list[Any] = []
+    for low, high, reservation, _ in slices:
+        format = target.format_of(reservation)
+        ids += format.texts(low, high) if format else range(low, high + 1)
+    return ids
 
 
 # A collection, a label such as "shop.Order", a model, an instance, a field or a source.

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations import remote
-from django_hilo._operations.table_scan import Highest, around_number, highest_numbers
+from django_hilo._operations.table_scan import Highest, format_of, highest_numbers
 from django_hilo.counters import gapless, reservation
 from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.reservation import change_counter
@@ -50,9 +50,7 @@ def id_at(document: HiLoDocument, number: int) -> str:
     target = target_of(document)
     if target.is_integer:
         return str(number)
-    using, tag = database_of(document), document.node_tag
-    start, end = around_number(target.collection, using, tag)
-    return f"{start}{str(number).zfill(target.width)}{end}"
+    return format_of(target).text(number)
 
 
 def state_of(document: HiLoDocument) -> str:

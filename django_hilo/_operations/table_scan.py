@@ -10,6 +10,7 @@ from django.db.models import F, Max
 from django.db.models.functions import Lower
 
 from django_hilo._allocation.target import (
+    Target,
     counter_fields,
     fields_of,
     given_source,
@@ -19,7 +20,7 @@ from django_hilo._allocation.target import (
 from django_hilo.conf import settings
 from django_hilo.fields import GaplessIdField
 from django_hilo.fields.lookups import Number
-from django_hilo.identifiers import id_end, id_start, parse_or_none
+from django_hilo.identifiers import IdFormat, parse_or_none
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.sources.base import Source
 from django_hilo.sources.own import OwnCounter
@@ -119,11 +120,13 @@ def served_by(home: str) -> list[str]:
     return [alias for alias in aliases() if home_of(alias) == home]
 
 
-def around_number(collection: str, home: str, node_tag: str) -> tuple[str, str]:
-    """Return the texts before and after the number in the next ids of a counter."""
-    row = ServerPrefix.objects.using(home).filter(node_tag=node_tag).first()
-    start = id_start(collection, settings.SEPARATOR, row.prefix if row else "")
-    return start, id_end(node_tag if settings.SHOW_NODE_TAG else "")
+def format_of(target: Target) -> IdFormat:
+    """Return the format of a target's next ids."""
+    rows = ServerPrefix.objects.using(target.using).filter(node_tag=target.node_tag)
+    row = rows.first()
+    tag = target.node_tag if settings.SHOW_NODE_TAG else ""
+    parts = (target.collection, settings.SEPARATOR, row.prefix if row else "", tag)
+    return IdFormat.of(*parts)._replace(width=target.width)
 
 
 def highest_number(field: Any, using: str, node_tag: str) -> int:

@@ -20,7 +20,7 @@ from django_hilo.admin.databases import home_databases, key_of
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
-from django_hilo.identifiers import MAX_NUMBER, id_start
+from django_hilo.identifiers import MAX_NUMBER, IdFormat
 from django_hilo.models import GaplessCounter
 
 
@@ -67,7 +67,7 @@ class GaplessCounterAdmin(NumberAdmin):
         collection = self.collection_name(counter)
         fields = self.fields_of(collection)
         name = fields[0].collection_name if fields else collection
-        return f"{id_start(name, settings.SEPARATOR, '')}{counter.last + 1}"
+        return IdFormat.of(name, settings.SEPARATOR).text(counter.last + 1)
 
     def fields_of(self, collection: str) -> list[Any]:
         return [*gapless_fields_of(collection), *fields_of(collection)]

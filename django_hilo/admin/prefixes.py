@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django_hilo._operations import server_prefixes
 from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, key_of, qualify
 from django_hilo.conf import settings
-from django_hilo.identifiers import id_end, id_start
+from django_hilo.identifiers import IdFormat
 from django_hilo.models import ServerPrefix
 
 
@@ -41,8 +41,8 @@ class ServerPrefixAdmin(DatabasesAdmin):
 
     @admin.display(description=_("an id, for example"))
     def example(self, row: ServerPrefix) -> str:
-        end = id_end(key_of(row) if settings.SHOW_NODE_TAG else "")
-        return f"{id_start('orders', settings.SEPARATOR, row.prefix)}33{end}"
+        tag = key_of(row) if settings.SHOW_NODE_TAG else ""
+        return IdFormat.of("orders", settings.SEPARATOR, row.prefix, tag).text(33)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:

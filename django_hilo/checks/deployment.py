@@ -19,8 +19,8 @@ from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.table_scan import (
     aliases,
-    around_number,
     fields_on,
+    format_of,
     gapless_fields,
     homes,
     may_have_table,
@@ -37,7 +37,7 @@ from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, id_start
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, IdFormat
 from django_hilo.models import GaplessCounter, HiLoDocument
 
 # Numbers over Max that are looked for: these, and the first of that many ranges.
@@ -141,7 +141,7 @@ def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
     if not field.is_integer:
         if getattr(field, "convention", None) is not None:
             return
-        start, end = around_number(target.collection, target.using, target.node_tag)
+        start, end, _ = format_of(target)
 
         def taken(above: int) -> tuple[int, str] | None:
             step, width = target.capacities[0], target.width
@@ -168,7 +168,7 @@ def _low_gapless_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage
         return
     collection = field.collection_name
     last = last_gapless_number(collection, alias)
-    start = id_start(collection, settings.SEPARATOR, "")
+    start = IdFormat.of(collection, settings.SEPARATOR).start
     found = _next_id(field, alias, start, "", last, _NEXT, 0)
     if found is not None and found[0] > last_gapless_number(collection, alias):
         name = f"gapless counter {collection.lower()!r}"
@@ -247,7 +247,7 @@ def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str
             "order by id__number, or use a larger width and another collection."
         )
         yield 10**target.width - 1, f"width={target.width}", remedy
-    start, end = around_number(target.collection, target.using, target.node_tag)
+    start, end, _ = format_of(target)
     room = (field.max_length or MAX_WIDTH * 10) - len(start) - len(end)
     if room < MAX_WIDTH:
         remedy = "Set a larger max_length and migrate."

@@ -16,7 +16,7 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.fields.base import AssignsIds
 from django_hilo.fields.text import IdField
-from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection, id_end
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, IdFormat, check_collection
 from django_hilo.sources.foreign import ForeignCounter
 
 # What a path to a field raises if the field does not exist.
@@ -230,8 +230,8 @@ def _longest(field: HiLoField, depth: int = 0) -> int | None:
     tags = settings.NODE_TAG
     configured = tags.values() if isinstance(tags, dict) else [tags]
     tag = max((str(tag) for tag in configured), key=len, default="A")
-    end = id_end(tag) if settings.SHOW_NODE_TAG else ""
-    longest = len(f"{field.collection_name}/{MAX_NUMBER}{end}")
+    parts = (field.collection_name, "/", "", tag if settings.SHOW_NODE_TAG else "")
+    longest = len(IdFormat.of(*parts).text(MAX_NUMBER))
     if field.anchor is None:
         return longest
     if callable(field.anchor) or depth > _MAX_DEPTH:

@@ -8,10 +8,10 @@ from django.apps import apps
 from django.db import models, router
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.allocate import allocate
+from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cache import Slice
-from django_hilo._allocation.fast_path import take_id
-from django_hilo._allocation.target import Target, ids_of, resolve
+from django_hilo._allocation.known_targets import known_target
+from django_hilo._allocation.target import Target, ids_of
 from django_hilo._database.transaction import Mark
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.collection_names import default_collection
@@ -147,13 +147,13 @@ class AssignsIds(MakesSure, WritesOptions):
 
         With their marks, if a rollback can take the numbers back.
         """
-        if n == 1 and self.primary_key:
-            # Where the ids of a key's model come from is remembered.
-            id, one = take_id(self.model, using)
-            return [id], marked([one]) if one and one.mark else ()
-        target = self.target(using)
-        slices = allocate(target, n)
-        return ids_of(target, slices), marked(slices)
+        field: Any = self
+        known = known_target(field, using)
+        if n == 1:
+            id, slices = allocate_one(known)
+            return [id], marked(slices) if slices else ()
+        slices = allocate(known.target, n)
+        return ids_of(known.target, slices), marked(slices)
 
     def assign(
         self,
@@ -232,7 +232,7 @@ class AssignsIds(MakesSure, WritesOptions):
     def target(self, using: str) -> Target:
         """Return the counter of rows on ``using``."""
         field: Any = self
-        return resolve(field, using)
+        return known_target(field, using).target
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         """Return the explicit ids that the field's own counter could give."""

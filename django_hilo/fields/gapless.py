@@ -14,7 +14,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
 from django_hilo.fields.instance_state import NOTE, Instances, Note, distinct
 from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
-from django_hilo.identifiers import check_separator, family_of, id_start
+from django_hilo.identifiers import IdFormat, check_separator, family_of
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
@@ -157,10 +157,10 @@ def _assign(
     """Give gapless ids in a transaction, with its mark if there is one."""
     ends = [field.end_of(instance) for instance in instances]
     collection = field.collection_name
-    start = id_start(collection, check_separator(settings.SEPARATOR), "")
+    format = IdFormat.of(collection, check_separator(settings.SEPARATOR))
     numbers = gapless.next_gapless_numbers(collection, len(instances), using)
     for instance, number, end in zip(instances, numbers, ends, strict=True):
-        before, id = field.value_of(instance), f"{start}{number}{end}"
+        before, id = field.value_of(instance), f"{format.text(number)}{end}"
         field.assign([instance], [id], using)
         note = Note(id, using, number, mark, is_gapless=True, before=before)
         setattr(instance._state, NOTE + field.attname, note)

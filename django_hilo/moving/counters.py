@@ -38,7 +38,7 @@ def highest_number(connection: Any, key: Column) -> int:
 
 def raise_counter(move: Move) -> Step:
     """Return the step that raises the counter over all keys."""
-    target = move.id_format.target
+    target = move.target
     known = highest_number(move.connection, move.key)
 
     def act(editor: Any) -> None:
@@ -57,7 +57,7 @@ def has_default(move: Move) -> bool:
 
 def next_default(move: Move) -> int:
     """Return the number that integer keys go on with: over all ids, and over Max."""
-    key, target = move.key, move.id_format.target
+    key, target = move.key, move.target
     rows = KeyColumn(key.table, key.column).highest(move.connection.alias)
     given = target.source.read_max(target.using)
     _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())

@@ -5,8 +5,7 @@ from typing import Any
 
 from django_hilo._database.dialects import database_of
 from django_hilo.fields.lookups import mariadb, mysql, postgresql, sqlite
-from django_hilo.identifiers import MAX_WIDTH
-from django_hilo.moving.id_format import IdFormat
+from django_hilo.identifiers import MAX_WIDTH, IdFormat
 
 
 class Sql:

@@ -39,7 +39,7 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
             cursor.execute(f"SELECT COUNT(*) FROM {_missing(move)}")
             count = cursor.fetchone()[0]
         if count:
-            target = move.id_format.target
+            target = move.target
             (reserved,) = target.source.reserve(target.using, count, at_least=count)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 

@@ -161,7 +161,8 @@ class MoveToHiLo(FieldOperation):
         )
         if not is_new:
             preflight.check_tables(new, connection.alias)
-        id_format = id_format_of(new, connection.alias, reads_prefix=not is_new)
+        alias = connection.alias
+        target, id_format = id_format_of(new, alias, reads_prefix=not is_new)
         sql = Sql(connection)
         values: Values
         if isinstance(old, models.UUIDField):
@@ -172,4 +173,4 @@ class MoveToHiLo(FieldOperation):
             raise HiLoError(
                 f"{old} is a {type(old).__name__}, not an integer or a UUID."
             )
-        return Move(connection, columns, generics, id_format, values, forwards)
+        return Move(connection, columns, generics, target, id_format, values, forwards)

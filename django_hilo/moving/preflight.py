@@ -53,7 +53,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     _check_computed(move)
     if isinstance(move.values, Mapped):
-        target, rows = move.id_format.target, move.key.new.model._base_manager
+        target, rows = move.target, move.key.new.model._base_manager
         count = int(rows.using(move.connection.alias).count())
         highest = target.source.read_max(target.using) + count if count else 0
         if not is_resumed:
@@ -67,7 +67,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
                 f"{move.key} has {odd}, but the number of an id is at least 1. Give "
                 f"these rows other keys first."
             )
-    example = move.id_format.example(max(highest, 1))
+    example = move.id_format.text(max(highest, 1))
     longest, most = len(example), move.key.new.max_length
     if most is not None and longest > most:
         raise HiLoError(

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from django_hilo._allocation.target import Target
+from django_hilo.identifiers import IdFormat
 from django_hilo.moving.expressions import Sql
-from django_hilo.moving.id_format import IdFormat
 from django_hilo.moving.relations import Column, GenericColumn
 from django_hilo.moving.values import Values
 
@@ -19,6 +20,7 @@ class Move(NamedTuple):
     connection: Any
     columns: list[Column]
     generics: list[GenericColumn]
+    target: Target
     id_format: IdFormat
     values: Values
     forwards: bool

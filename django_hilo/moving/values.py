@@ -10,8 +10,8 @@ A ``generic`` column contains ``str(key)``.
 
 from typing import NamedTuple
 
+from django_hilo.identifiers import IdFormat
 from django_hilo.moving.expressions import Sql
-from django_hilo.moving.id_format import IdFormat
 
 
 class Integers(NamedTuple):

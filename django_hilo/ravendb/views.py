@@ -13,7 +13,7 @@ from django_hilo._operations import edit_counter, remote
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import RangeNotReturned
-from django_hilo.identifiers import MAX_NUMBER, id_start, shown
+from django_hilo.identifiers import MAX_NUMBER, IdFormat, shown
 from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access
 from django_hilo.ravendb.databases import (
@@ -51,7 +51,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {
-        "Prefix": id_start(wanted.tag, separator, lent.server_prefix),
+        "Prefix": IdFormat.of(wanted.tag, separator, lent.server_prefix).start,
         "Low": low,
         "High": high,
         "LastSize": high - low + 1,

@@ -25,7 +25,7 @@ from django_hilo._allocation.target import home_of
 from django_hilo._operations import edit_counter, server_prefixes
 from django_hilo.conf import settings
 from django_hilo.generator import next_ids
-from django_hilo.identifiers import id_start, parse
+from django_hilo.identifiers import IdFormat, parse
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework import bodies, counters, queries, serializers
 from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
@@ -284,6 +284,6 @@ class NextGaplessNumber(HiLoView):
         number = edit_counter.take_gapless(
             target.collection, using=target.using, user=request.user
         )
-        start = id_start(target.collection, settings.SEPARATOR, "")
-        answer = {"number": number, "id": f"{start}{number}"}
+        id = IdFormat.of(target.collection, settings.SEPARATOR).text(number)
+        answer = {"number": number, "id": id}
         return Response(answer, status.HTTP_201_CREATED)

@@ -5,6 +5,7 @@ The finalizer of any object, or a signal handler, may ask at any line.
 
 import signal
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,13 +13,12 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.block import TextStyle
 from django_hilo._allocation.cache import CachedRange
 from django_hilo._allocation.pool import Refill
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import reservation
 from django_hilo.exceptions import NestedReservation
-from django_hilo.generator import next_id, next_number, return_ranges
+from django_hilo.generator import next_id, next_number, next_numbers, return_ranges
 from tests.apps.records.models import Order
 from tests.support.patience import PATIENCE
 from tests.support.threads import begin, in_thread
@@ -46,17 +46,34 @@ def interrupted(owner, name, monkeypatch, ask):
 
 
 @pytest.mark.parametrize("ask", ASK)
-@pytest.mark.parametrize(
-    ("owner", "name", "act"),
-    [(TextStyle, "block", next_id), (CachedRange, "take", next_number)],
-)
-def test_while_it_holds_the_lock_of_memory(owner, name, act, ask, monkeypatch):
+def test_while_it_holds_the_lock_of_memory(ask, monkeypatch):
     next_number(Order)
-    found = interrupted(owner, name, monkeypatch, ask)
-    assert in_thread(lambda: act(Order)) in {2, "orders/2-A"}
+    found = interrupted(CachedRange, "take", monkeypatch, ask)
+    assert in_thread(lambda: next_numbers(Order, 1)) == [2]
     assert "already" in str(found[0])
-    assert in_thread(lambda: act(Order)) in {3, "orders/3-A"}
+    assert in_thread(lambda: next_numbers(Order, 1)) == [3]
     assert return_ranges() == 1
+
+
+class Interrupting(deque):
+    """Ranges that ask for a number when one is taken of them."""
+
+    def __getitem__(self, place):
+        self.errors = []
+        try:
+            next_id(Order)
+        except NestedReservation as error:
+            self.errors.append(error)
+        return super().__getitem__(place)
+
+
+def test_while_it_takes_one(monkeypatch):
+    next_number(Order)
+    counter = pool.current().counter(resolve(Order).key)
+    ranges = Interrupting(counter._ranges)
+    monkeypatch.setattr(counter, "_ranges", ranges)
+    assert next_id(Order) == "orders/2-A"
+    assert "already" in str(ranges.errors[0])
 
 
 @pytest.mark.parametrize("ask", [next_id, next_number])
@@ -97,11 +114,11 @@ def test_other_threads_wait(monkeypatch):
 
     next_number(Order)
     monkeypatch.setattr(CachedRange, "take", slow)
-    first = begin(lambda: next_number(Order))
+    first = begin(lambda: next_numbers(Order, 1))
     inside.wait(PATIENCE)
     second = begin(lambda: next_number(Order))
     go_on.set()
-    assert sorted([first(), second()]) == [2, 3]
+    assert sorted([*first(), second()]) == [2, 3]
 
 
 def test_an_interrupt_of_a_thread_that_waits_is_its_own():

@@ -6,7 +6,7 @@ import runpy
 
 import pytest
 
-from django_hilo.conf import KEYS, Settings
+from django_hilo.conf import KEYS, Defaults
 from tests.support.commands import PROJECT
 
 CHECKS = (PROJECT / "docs/reference/checks.md").read_text()
@@ -34,7 +34,7 @@ def test_each_setting_is_explained_with_its_default(key):
         for line in SETTINGS.splitlines()
         if line.startswith("| ") and f"`{key}`" in line.split("|")[1]
     ]
-    default = getattr(Settings, key)
+    default = getattr(Defaults, key)
     written = f"{default:_}" if type(default) is int else repr(default)
     assert written.replace("'", '"') in row.split("|")[2]
     headings = re.findall("^### (.*)$", SETTINGS, re.MULTILINE)

@@ -1,38 +1,60 @@
-"""The shortest way to an id goes wrong nowhere: what ids depend on is looked at."""
+"""Targets that are remembered: all that ids depend on is looked at for each id."""
+
+import os
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection, connections, models, transaction
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
-from django_hilo._allocation.fast_path import known
+from django_hilo._allocation import pool
 from django_hilo.fields import HiLoField
-from django_hilo.generator import iter_ids, next_id, return_ranges
+from django_hilo.generator import (
+    anext_id,
+    iter_ids,
+    next_id,
+    next_number,
+    return_ranges,
+)
 from django_hilo.identifiers import parse
 from django_hilo.managers import HiLoManager, HiLoQuerySet
 from django_hilo.models import HiLoDocument, ServerPrefix
 from tests.apps.records.models import Order, OrderLine
 from tests.support.databases import CHOSEN
+from tests.support.rollbacks import rolled_back
 from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 
-@pytest.fixture(params=["next_id", "manager", "iterator"])
+def known():
+    """Return what this thread remembers."""
+    return pool.current().known_targets.by_name
+
+
+@pytest.fixture(params=["model", "label", "collection", "instance", "field", "manager"])
 def ask(request):
-    """Ask for an order's id in each of the short ways, which are known already."""
-    ids = iter_ids(Order)
-    way = {
-        "next_id": lambda: next_id(Order),
-        "manager": Order.objects.next_id,
-        "iterator": lambda: next(ids),
-    }[request.param]
+    """Ask for an order's id in each way, by what is known already."""
+    targets = {
+        "model": Order,
+        "label": "records.Order",
+        "collection": "orders",
+        "instance": Order(),
+        "field": Order._meta.pk,
+    }
+
+    def way():
+        if request.param == "manager":
+            return Order.objects.next_id()
+        return next_id(targets[request.param])
+
     assert [way(), way()] == ["orders/1-A", "orders/2-A"]
     return way
 
 
-def test_it_is_the_short_way(ask, django_assert_num_queries, monkeypatch):
-    monkeypatch.setattr("django_hilo.generator.resolve", None)
+def test_it_is_found_once(ask, django_assert_num_queries, monkeypatch):
+    monkeypatch.setattr("django_hilo._allocation.known_targets.resolve", None)
     with django_assert_num_queries(0):
         assert ask() == "orders/3-A"
 
@@ -52,20 +74,6 @@ def test_settings_hold_at_once(ask, key, value, id, settings):
     assert ask().endswith("-A")
 
 
-@pytest.mark.parametrize("way", ["key", "inside"])
-def test_settings_changed_in_place_hold_from_the_next_block_on(way, settings):
-    settings.HILO = {**settings.HILO, "NODE_TAG": {"default": "A"}}
-    ids = iter_ids(Order)
-    assert [next(ids), next(ids)] == ["orders/1-A", "orders/2-A"]
-    if way == "key":
-        settings.HILO["NODE_TAG"] = "B"
-    else:
-        settings.HILO["NODE_TAG"]["default"] = "B"
-    tags = "".join(parse(next(ids)).node_tag for _ in range(100))
-    assert tags.lstrip("A") == "B" * (100 - tags.count("A"))
-    assert tags.endswith("B")
-
-
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite cannot be another's home")
 def test_another_home_holds_at_once(ask, settings):
     with override_settings(HILO={**settings.HILO, "DATABASE": "other"}):
@@ -74,13 +82,15 @@ def test_another_home_holds_at_once(ask, settings):
     assert ask() == "orders/3-A"
 
 
-def test_a_router_that_comes_is_asked(ask):
+def test_a_router_that_comes_is_asked():
+    assert [next_id(Order), next_id(Order)] == ["orders/1-A", "orders/2-A"]
     with override_settings(DATABASE_ROUTERS=["tests.support.routers.OrdersOnOther"]):
-        assert [ask(), ask()] == ["orders/1-B", "orders/2-B"]
-    assert ask() == "orders/3-A"
+        assert [next_id(Order), next_id(Order)] == ["orders/1-B", "orders/2-B"]
+    assert next_id(Order) == "orders/3-A"
 
 
-def test_a_router_may_change_its_mind(ask):
+def test_a_router_may_change_its_mind():
+    next_id(Order), next_id(Order)
     answers = iter(["default", "other", "default", "other", "other"])
 
     class Fickle:
@@ -88,7 +98,7 @@ def test_a_router_may_change_its_mind(ask):
             return next(answers) if model is Order else None
 
     with override_settings(DATABASE_ROUTERS=[Fickle()]):
-        assert [parse(ask()).number for _ in range(4)] == [3, 1, 4, 2]
+        assert [parse(next_id(Order)).number for _ in range(4)] == [3, 1, 4, 2]
 
 
 def test_each_database_has_its_own(ask):
@@ -136,22 +146,40 @@ def drawn_from(ask):
     """Return the counters that an id is asked of, which none of them gives."""
     keys = []
 
-    def note(target, spent):
-        keys.append(target.key)
+    def note(known):
+        keys.append(known.target.key)
         raise LookupError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django_hilo._allocation.fast_path.allocate_id", note)
+        patch.setattr("django_hilo.generator.allocate_one", note)
         with pytest.raises(LookupError):
             ask()
     return keys
 
 
 def test_threads_have_their_own(ask):
-    before = dict(known.by_alias[None])
-    found = in_thread(lambda: (dict(known.by_alias[None]), ask()))
-    assert found == ({}, "orders/3-A")
-    assert known.by_alias[None] == before
+    before = dict(known())
+    assert in_thread(lambda: (dict(known()), ask())) == ({}, "orders/3-A")
+    assert known() == before
+
+
+def test_so_do_event_loops(ask):
+    async def ask_there():
+        return [await anext_id(Order), await anext_id(Order)]
+
+    assert async_to_sync(ask_there)() == ["orders/3-A", "orders/4-A"]
+
+
+def test_no_more_are_kept_than_a_program_has():
+    for number in range(1_050):
+        next_number(f"many-{number}")
+    assert len(known()) <= 1_000
+
+
+def test_an_instance_is_asked_on_its_own_database():
+    order = Order.objects.using("other").create()
+    assert next_id(order) == "orders/2-B"
+    assert next_id(Order()) == "orders/1-A"
 
 
 def test_a_return(ask):
@@ -209,7 +237,7 @@ def test_models_that_go_are_not_kept():
             app_label = "records"
 
     assert [next_id(Passing), next_id(Passing)] == ["passings/1-A", "passings/2-A"]
-    assert Passing not in known.by_alias[None]
+    assert not [name for name, _ in known() if name is Passing]
 
 
 def test_managers_whose_querysets_differ():
@@ -231,36 +259,7 @@ def test_managers_whose_querysets_differ():
         assert manager.next_id() == expected
 
 
-class TestStreams:
-    def test_an_error_does_not_end_them(self, monkeypatch):
-        ids = iter_ids(Order)
-        assert next(ids) == "orders/1-A"
-        for _ in range(31):
-            next(ids)
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                "django_hilo._allocation.fast_path.allocate", lambda *args: 1 / 0
-            )
-            for _ in range(2):
-                with pytest.raises(ZeroDivisionError):
-                    next(ids)
-        assert next(ids) == "orders/33-A"
-
-    @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-    def test_nor_does_an_interrupt(self, interrupt, monkeypatch):
-        ids = iter_ids(Order)
-        for _ in range(32):
-            next(ids)
-
-        def stop(*args):
-            raise interrupt
-
-        with monkeypatch.context() as patch:
-            patch.setattr("django_hilo._allocation.fast_path.allocate", stop)
-            with pytest.raises(interrupt):
-                next(ids)
-        assert next(ids) == "orders/33-A"
-
+class TestIterators:
     def test_unknown_targets_raise_before_the_first_id(self):
         with pytest.raises(LookupError):
             iter_ids("no.Such")
@@ -269,4 +268,35 @@ class TestStreams:
         ids = iter_ids(Order)
         next(ids)
         with django_assert_num_queries(0):
-            assert [next(ids) for _ in range(31)][-1] == "orders/32-A"
+            assert [next(ids) for _ in range(30)][-1] == "orders/31-A"
+
+    def test_settings_hold_when_the_next_numbers_are_taken(self, settings):
+        ids = iter_ids(Order)
+        next(ids)
+        settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
+        assert {next(ids)[6] for _ in range(3)} == {":"}
+
+    def test_no_number_outlives_its_transaction(self):
+        ids = iter_ids(Order)
+        given = [next(ids) for _ in range(7)]
+        return_ranges()
+        with rolled_back():
+            given += [next(ids) for _ in range(7)]
+        given += [next(ids) for _ in range(40)]
+        assert len(set(given)) == 54
+        # The others of the last hundred, at most, are taken too.
+        assert Order.objects.create().pk not in given
+
+    def test_the_child_of_a_fork_has_others(self):
+        ids = iter_ids(Order)
+        given = [next(ids) for _ in range(10)]  # it has taken five more
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            for alias in ("default", "other"):
+                connections[alias].connection = None  # the parent's
+            os.write(writer, next(ids).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        mine = [next(ids) for _ in range(5)]
+        assert os.read(reader, 100).decode() not in given + mine

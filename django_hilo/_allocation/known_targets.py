@@ -1,0 +1,103 @@
+"""Targets that are found once: what a caller names, and the counter of its ids.
+
+They belong to the pool of the process, so a fork, a flush and changed settings forget
+them, and to a thread, because only its connection knows of a schema. What may give
+another answer the next time is not kept: instances of sources, models of other
+registries, projects with routers, connections that switch schemas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.core.signals import setting_changed
+from django.db import connections, models, router
+from django.dispatch import receiver
+
+from django_hilo._allocation import pool
+from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.target import AnyTarget, CounterField, Target, resolve
+from django_hilo._database.connection import has_schemas
+from django_hilo.counters.ranges import Reservation
+from django_hilo.identifiers import IdFormat
+
+_MOST = 1_000
+
+
+class KnownTarget:
+    """A target, its counter, and what must not have changed since it was found."""
+
+    def __init__(self, target: Target) -> None:
+        alias = target.using
+        self.target = target
+        self.counter: Counter = pool.current().counter(target.key)
+        self.connection = vars(connections[alias])
+        self.database: dict[str, Any] = connections.settings[alias]
+        self.place = tuple(self.database[each] for each in ("NAME", "HOST", "PORT"))
+        self.models = _installed()
+        # The reservation of the last id, and the format of its ids: read at once.
+        self.format: tuple[Reservation | None, IdFormat | None] = (None, None)
+
+    def id_of(self, number: int, reservation: Reservation) -> Any:
+        """Return the id of a number of a range."""
+        of, format = self.format
+        if of is not reservation:
+            format = self.target.format_of(reservation)
+            self.format = reservation, format
+        return number if format is None else format.text(number)
+
+
+def known_target(target: AnyTarget, using: str | None) -> KnownTarget:
+    """Return what `resolve` finds for a target, remembered where that is safe."""
+    named: Any = target
+    if isinstance(target, models.Model):
+        named, using = type(target), using or target._state.db
+    found = pool.current().known_targets.by_name
+    try:
+        known: KnownTarget = found[named, using]
+    except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
+        pass
+    else:
+        database, (name, host, port) = known.database, known.place
+        if (
+            connections.settings.get(known.target.using) is database
+            and database["NAME"] is name
+            and database["HOST"] is host
+            and database["PORT"] is port
+            and "schema_name" not in known.connection
+            # Another model may have the collection since models were loaded.
+            and (not isinstance(named, str) or known.models is _installed())
+        ):
+            return known
+    known = KnownTarget(resolve(target, using))
+    if _is_kept(named, known):
+        if len(found) >= _MOST:
+            found.clear()
+        found[named, using] = known
+    return known
+
+
+def _is_kept(named: Any, known: KnownTarget) -> bool:
+    connection = connections[known.target.using]
+    if isinstance(named, CounterField):
+        named = named.model
+    is_installed = isinstance(named, type) and named._meta.apps is apps  # type: ignore[attr-defined]
+    return (
+        (is_installed or isinstance(named, str))
+        and not router.routers
+        and not has_schemas(connection)
+        and connections.settings[connection.alias] is connection.settings_dict
+    )
+
+
+def _installed() -> list[type[models.Model]]:
+    # Django keeps this list until the installed apps change.
+    return apps.get_models(include_auto_created=True)
+
+
+@receiver(setting_changed)
+def forget_settings(setting: str, **kwargs: object) -> None:
+    """Let changed settings take effect from the next id on."""
+    if setting in {"HILO", "DATABASE_ROUTERS", "DATABASES"}:
+        pool.current().forget_targets()
