@@ -62,7 +62,7 @@ class Settings(_Keys):
     def __getattr__(self, name: str) -> Any:
         # Called until they are loaded: not at import, since settings.py may import us.
         if name not in KEYS:
-            raise AttributeError(f"HILO has no key {name!r}.")
+            raise AttributeError(name)
         hilo = getattr(django_settings, "HILO", None)
         given = hilo if isinstance(hilo, dict) else {}
         loaded = {key: given.get(key, getattr(Defaults, key)) for key in KEYS}

@@ -201,7 +201,9 @@ class IdFormat(NamedTuple):
 
     def text(self, number: int) -> str:
         """Return the id of a number."""
-        return f"{self.start}{number:0{self.width}}{self.end}"
+        start, end, width = self
+        # A format of its own would take longer than all the rest.
+        return f"{start}{number:0{width}}{end}" if width else f"{start}{number}{end}"
 
     def texts(self, low: int, high: int) -> list[str]:
         """Return the ids of the numbers ``low`` to ``high``."""
