@@ -28,6 +28,7 @@ from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+from django_hilo.sources.base import Wanted
 
 logger = logging.getLogger("django_hilo")
 
@@ -178,14 +179,9 @@ def _reserve(
     if bound or counter.source is None:
         minimum = max(minimum, source.minimum_of_rows(target.using))
     stored = counter.stored
-    reserved = source.reserve(
-        target.using,
-        max(capacity, count),
-        at_least=max(count, 1),
-        minimum=minimum,
-        collection=target.collection,
-        bound=bound,
-    )
+    size, least = max(capacity, count), max(count, 1)
+    wanted = Wanted(size, least, minimum, target.collection, bound)
+    reserved = source.reserve(target.using, wanted)
     counter.source = source
     met, fell_from = reserved[0].met, 0
     # Another thread may have raised Max or returned a range meanwhile.

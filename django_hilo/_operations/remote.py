@@ -20,6 +20,7 @@ from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.sources.base import Wanted
 from django_hilo.sources.own import OwnCounter
 
 # Errors of a request that may succeed if it is sent again.
@@ -122,13 +123,10 @@ def lend(
             }
         )
     seen = pool.current().seen(resolved.key)
-    [lent] = source.reserve(
-        resolved.using,
-        size,
-        at_least=size if at_least is None else at_least,
-        minimum=max(minimum, seen, source.minimum_of_rows(resolved.using)),
-        issuer=issuer,
-    )
+    least = size if at_least is None else at_least
+    minimum = max(minimum, seen, source.minimum_of_rows(resolved.using))
+    wanted = Wanted(size, least, minimum, issuer=issuer)
+    [lent] = source.reserve(resolved.using, wanted)
     reservation.announce(lent, resolved.using)
     return lent
 

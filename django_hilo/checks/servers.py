@@ -7,9 +7,9 @@ from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation.target import given_source
-from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo._operations.table_scan import fields_on, gapless_fields, may_have_table
+from django_hilo.checks.inspections import inspection_of
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -17,8 +17,8 @@ from django_hilo.models import GaplessCounter, HiLoDocument
 
 def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Check for server settings by which a crash or a failover loses commits."""
-    dialect, wanted = dialect_of(connection), settings.SYNCHRONOUS_COMMIT
-    if wanted in WITH_STANDBY and dialect.lacks_standbys(connection):
+    inspection, wanted = inspection_of(connection), settings.SYNCHRONOUS_COMMIT
+    if wanted in WITH_STANDBY and inspection.lacks_standbys(connection):
         yield error(
             f"HILO['SYNCHRONOUS_COMMIT'] is {wanted!r}, but the server of "
             f"{connection.alias!r} has no synchronous standby.",
@@ -26,7 +26,7 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
             "HILO['SYNCHRONOUS_COMMIT'] = None.",
             "E028",
         )
-    unsafe = dialect.unsafe_setting(connection)
+    unsafe = inspection.unsafe_setting(connection)
     if unsafe is not None:
         setting, remedy = unsafe
         yield checks.Warning(
@@ -40,7 +40,7 @@ def lost_commits(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
 def without_locks(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Refuse tables of counters whose engine locks no rows."""
     ours = [model._meta.db_table for model in (HiLoDocument, GaplessCounter)]
-    for table, engine in dialect_of(connection).without_locks(connection, ours):
+    for table, engine in inspection_of(connection).without_locks(connection, ours):
         yield error(
             f"The table {table} on {connection.alias!r} uses the engine {engine}, "
             f"which does not lock rows: two processes would get the same numbers.",
@@ -55,8 +55,7 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
     models = _models_without_tags(connection.alias)
     if not models:
         return
-    connection.ensure_connection()  # MySQL or MariaDB, the server says
-    tables = dialect_of(connection).twice_written(connection)
+    tables = inspection_of(connection).twice_written(connection)
     labels = [
         model._meta.label
         for model in models
@@ -92,7 +91,7 @@ def shared_tag(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]
     alias, tag = connection.alias, settings.node_tag(connection.alias)
     rows = HiLoDocument.objects.using(alias)
     if (
-        dialect_of(connection).has_several_primaries(connection)
+        inspection_of(connection).has_several_primaries(connection)
         and rows.filter(node_tag=tag).exists()
         and not rows.exclude(node_tag__in=["", tag]).exists()
     ):
@@ -108,7 +107,7 @@ def shared_tag(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]
 
 def pooler(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Name what the pool of a pooler needs, since nobody can ask for its size."""
-    if dialect_of(connection).has_pooler(connection):
+    if inspection_of(connection).has_pooler(connection):
         yield checks.Info(
             f"{connection.alias!r} is behind a pooler such as PgBouncer. A reservation "
             f"inside a transaction needs a second session: if the pool is exhausted, "

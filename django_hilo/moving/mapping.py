@@ -8,6 +8,7 @@ from django.db.backends.utils import strip_quotes, truncate_name
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.steps import Move, Step
 from django_hilo.moving.values import Mapped
+from django_hilo.sources.base import Wanted
 
 _CHUNK = 1000
 
@@ -40,7 +41,8 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
             count = cursor.fetchone()[0]
         if count:
             target = move.target
-            (reserved,) = target.source.reserve(target.using, count, at_least=count)
+            wanted = Wanted(count, at_least=count)
+            (reserved,) = target.source.reserve(target.using, wanted)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 
     what = "Give each row a number, in order, from a range reserved for them"

@@ -23,6 +23,22 @@ class Fault(NamedTuple):
         return f"{self.message} {self.remedy}"
 
 
+class Wanted(NamedTuple):
+    """What a reservation is asked for."""
+
+    size: int
+    # How many are enough near the end of the numbers.
+    at_least: int = 1
+    # All numbers are over it.
+    minimum: int = 0
+    # The name that a counter of others gives to its ranges, for `range_reserved`.
+    collection: str = ""
+    # The result of `in_callers_transaction`, if it is known.
+    bound: bool | None = None
+    # The start of the ticket, if the counter has one.
+    issuer: str = ""
+
+
 class Source(ABC):
     """A counter that a process draws ranges from; ``using`` is a database alias."""
 
@@ -51,24 +67,11 @@ class Source(ABC):
     in_callers_transaction = staticmethod(in_callers_transaction)
 
     @abstractmethod
-    def reserve(
-        self,
-        using: str,
-        size: int,
-        *,
-        at_least: int = 1,
-        minimum: int = 0,
-        collection: str = "",
-        bound: bool | None = None,
-    ) -> list[Reservation]:
-        """Reserve ``size`` numbers or more, all over ``minimum``, and commit.
+    def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
+        """Reserve the wanted numbers, and commit.
 
-        Returns one range or several, in rising order. ``minimum`` itself is never in
-        them. Near the end of the numbers they may be fewer than ``size``, but not fewer
-        than ``at_least``. A counter that others own gives them the name ``collection``,
-        for receivers of `range_reserved`.
-        ``bound`` is the result of `in_callers_transaction`, if it is known. Raises the
-        errors of `django_hilo.counters.reservation.reserve`.
+        Returns one range or several, in rising order. Raises the errors of
+        `django_hilo.counters.reservation.reserve`.
         """
 
     @abstractmethod

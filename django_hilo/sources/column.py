@@ -19,7 +19,7 @@ from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.sources.base import Fault, Source
+from django_hilo.sources.base import Fault, Source, Wanted
 from django_hilo.sources.own import OwnCounter
 from django_hilo.sources.rules import Single
 from django_hilo.sources.storages import Sequence
@@ -85,20 +85,11 @@ class ColumnSequence(Source):
             self.is_historical and connections[using].in_atomic_block
         )
 
-    def reserve(
-        self,
-        using: str,
-        size: int,
-        *,
-        at_least: int = 1,
-        minimum: int = 0,
-        collection: str = "",
-        bound: bool | None = None,
-    ) -> list[Reservation]:
-        draw = partial(self._draw, size=size, at_least=at_least, minimum=minimum)
+    def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
+        draw = partial(self._draw, wanted=wanted)
         return [
             Reservation(self.key[0], "", ids, server_prefix="", ticket="")
-            for ids in self._run(draw, using, bound)
+            for ids in self._run(draw, using, wanted.bound)
         ]
 
     def row_floor(self, using: str) -> int:
@@ -132,12 +123,13 @@ class ColumnSequence(Source):
         with short_transaction(db):
             return self.column.highest(db)
 
-    def _draw(self, db: str, *, size: int, at_least: int, minimum: int) -> list[Range]:
+    def _draw(self, db: str, *, wanted: Wanted) -> list[Range]:
         sequence, rule = self._sequence(connections[db])
+        size, at_least = wanted.size, wanted.at_least
         if rule.increment > 1:
             # A range a number, so that a large one would cost more than it spares.
             size = max(at_least, min(size, _SINGLES))
-        return sequence.draw(db, rule, size, at_least, minimum)
+        return sequence.draw(db, rule, size, at_least, wanted.minimum)
 
     def read_max(self, using: str) -> int:
         return self._run(self._read, using)

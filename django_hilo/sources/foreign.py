@@ -16,7 +16,7 @@ from django_hilo.exceptions import (
     SourceMismatch,
     TableMissing,
 )
-from django_hilo.sources.base import Fault, Source
+from django_hilo.sources.base import Fault, Source, Wanted
 from django_hilo.sources.rules import Rule, Value
 from django_hilo.sources.storages.base import Storage
 
@@ -52,16 +52,8 @@ class ForeignCounter(Value, Source):
         # A colon is in no collection.
         return f"{self.storage!r}: {self.rule!r}", ""
 
-    def reserve(
-        self,
-        using: str,
-        size: int,
-        *,
-        at_least: int = 1,
-        minimum: int = 0,
-        collection: str = "",
-        bound: bool | None = None,
-    ) -> list[Reservation]:
+    def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
+        size, at_least, minimum, collection, bound, _ = wanted
         if size < max(at_least, 1):
             raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
         draw = partial(

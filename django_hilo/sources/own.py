@@ -5,7 +5,7 @@ from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import counter_key
-from django_hilo.sources.base import Source
+from django_hilo.sources.base import Source, Wanted
 
 logger = logging.getLogger("django_hilo")
 
@@ -28,29 +28,19 @@ class OwnCounter(Source):
     def key(self) -> tuple[str, str]:
         return self.collection.lower(), self.node_tag
 
-    def reserve(
-        self,
-        using: str,
-        size: int,
-        *,
-        at_least: int = 1,
-        minimum: int = 0,
-        collection: str = "",
-        bound: bool | None = None,
-        issuer: str = "",
-    ) -> list[Reservation]:
-        """Reserve one range, which can be returned; ``issuer`` marks its ticket."""
+    def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
+        """Reserve one range, which can be returned."""
         return [
             reservation.reserve_range(
                 self.collection,
-                size,
+                wanted.size,
                 node_tag=self.node_tag,
-                at_least=at_least,
-                minimum=minimum,
-                issuer=issuer,
+                at_least=wanted.at_least,
+                minimum=wanted.minimum,
+                issuer=wanted.issuer,
                 column=self.shared_column,
                 using=using,
-                bound=bound,
+                bound=wanted.bound,
             )
         ]
 

@@ -8,10 +8,9 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 
-from django_hilo._database.dialects import dialect_of
-from django_hilo._database.dialects.mysql import MySQL
 from django_hilo.checks import servers
 from django_hilo.checks.deployment import check_servers
+from django_hilo.checks.inspections import OfMySQL, inspection_of
 from django_hilo.checks.servers import shared_tag, two_writers
 from django_hilo.counters import reservation as counter
 from django_hilo.counters import reserve
@@ -76,13 +75,12 @@ class TestTwoWriters:
 
     @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
     def test_refuse_ids_without_a_node_tag(self, monkeypatch):
-        connection.ensure_connection()
-        dialect = type(dialect_of(connection))
-        monkeypatch.setattr(dialect, "twice_written", lambda *_: None)
+        inspection = type(inspection_of(connection))
+        monkeypatch.setattr(inspection, "twice_written", lambda *_: None)
         (message,) = two_writers(connection)
         assert message.id == "django_hilo.E027"
         assert "records.Order," not in message.msg
-        monkeypatch.setattr(dialect, "twice_written", lambda *_: set())
+        monkeypatch.setattr(inspection, "twice_written", lambda *_: set())
         assert not list(two_writers(connection))
 
     @on_mysql
@@ -112,8 +110,8 @@ def test_one_node_tag_on_several_primaries(monkeypatch, variable, value, is_told
     def answer(connection, query):
         return [(variable, value)] if variable in query else []
 
-    monkeypatch.setattr(servers, "dialect_of", lambda _: MySQL())
-    monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)
+    monkeypatch.setattr(servers, "inspection_of", lambda _: OfMySQL())
+    monkeypatch.setattr("django_hilo.checks.inspections.rows_of", answer)
     reserve("orders", node_tag="")
     assert not list(shared_tag(connection)), "integer keys have a row for all nodes"
     reserve("orders")
@@ -189,7 +187,7 @@ class TestCommits:
             }
             return next((rows for name, rows in answers.items() if name in query), [])
 
-        monkeypatch.setattr("django_hilo._database.dialects.mysql.rows_of", answer)
+        monkeypatch.setattr("django_hilo.checks.inspections.rows_of", answer)
         told = [each.msg for each in found().values()]
         assert ["innodb_flush_log_at_trx_commit = 0" in each for each in told] == (
             [True] if is_told else []

@@ -21,6 +21,7 @@ from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissin
 from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
+from django_hilo.sources.base import Wanted
 from django_hilo.sources.column import ColumnCounter, ColumnSequence
 from tests.apps.numbers.models import Box, Crate, Item, Note, Place, SpecialItem, Tag
 from tests.support.commands import told_by
@@ -227,7 +228,7 @@ class TestRows:
         reserved = []
 
         def reserve_at_once(collection, last, **kwargs):
-            reserved.extend(resolve(Item).source.reserve("default", 5))
+            reserved.extend(resolve(Item).source.reserve("default", Wanted(5)))
             assert last == first
 
         receive(range_returned, reserve_at_once)

@@ -23,6 +23,7 @@ from django_hilo.sources import (
     rules,
     sqlalchemy_hilo,
 )
+from django_hilo.sources.base import Wanted
 from django_hilo.sources.rules import Rule
 from tests.support.commands import PROJECT
 from tests.support.partners import FORMULAS
@@ -325,9 +326,9 @@ class TestBadArguments:
 
     def test_a_size(self):
         with pytest.raises(ValueError, match="size must be at least 5, not 4"):
-            hibernate.HiLo(9).reserve("default", 4, at_least=5)
+            hibernate.HiLo(9).reserve("default", Wanted(4, at_least=5))
         with pytest.raises(ValueError, match="size must be at least 1, not 0"):
-            hibernate.HiLo(9).reserve("default", 0)
+            hibernate.HiLo(9).reserve("default", Wanted(0))
 
 
 @pytest.mark.parametrize("version", ["3.6.10.Final", "4.3.10-SNAPSHOT", "4.3"])

@@ -315,7 +315,7 @@ for step in range(1, 6):
     floor = step * FAR
     source.raise_floor("default", floor)
     before = len(drawn)
-    ours += [r.range for r in source.reserve("default", 3)]
+    ours += [r.range for r in source.reserve("default", Wanted(3))]
     assert ours[-1].low > floor, (ours, floor)
     while len(drawn) < before + 20:
         pass

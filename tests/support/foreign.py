@@ -10,6 +10,7 @@ import pytest
 from django.db import connection, connections
 
 from django_hilo.sources import ForeignCounter
+from django_hilo.sources.base import Wanted
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 
@@ -105,5 +106,5 @@ def next_value(sequence: str) -> int:
 
 def drawn(source: ForeignCounter, size: int = 32, **given: Any) -> list[int]:
     """Return the ids of one reservation."""
-    ranges = [each.range for each in source.reserve("default", size, **given)]
+    ranges = [each.range for each in source.reserve("default", Wanted(size, **given))]
     return [id for each in ranges for id in range(each.low, each.high + 1)]

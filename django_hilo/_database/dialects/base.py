@@ -96,32 +96,6 @@ class Dialect:
         """Whether an INSERT failed because another row has its value of a column."""
         return False
 
-    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
-        """Return the tables that another server writes as well; None: all tables."""
-        return set()
-
-    def without_locks(
-        self, connection: BaseDatabaseWrapper, tables: list[str]
-    ) -> list[tuple[Any, ...]]:
-        """Return which of these tables lock no rows, each with its engine."""
-        return []
-
-    def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether several nodes of a cluster take writes, as far as this one knows."""
-        return False
-
-    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether a pooler stands between this process and the server."""
-        return False
-
-    def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether the server could wait for standbys, but names none."""
-        return False
-
-    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
-        """Return the server's setting by which a crash loses commits, and a remedy."""
-        return None
-
 
 def rows_of(
     connection: BaseDatabaseWrapper, query: str, parameters: list[Any] | None = None

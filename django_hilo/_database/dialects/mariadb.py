@@ -14,7 +14,6 @@ class MariaDB(MySQL):
     """MariaDB, by mysqlclient or PyMySQL; with Galera too."""
 
     name = "MariaDB"
-    _sources = "SHOW ALL SLAVES STATUS"
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         idle = ceil(settings.LOCK_TIMEOUT / 2)

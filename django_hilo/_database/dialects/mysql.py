@@ -36,7 +36,6 @@ _KINDS: dict[int | None, ErrorKind] = {
     # The client's; and of a member that was expelled, or left its group at COMMIT.
     **dict.fromkeys((2002, 2003, 2006, 2013, 2055, 3032, 3100), ErrorKind.RECONNECT),
 }
-_OF_GROUP = {"group_replication_applier", "group_replication_recovery"}
 
 
 class MySQL(Dialect):
@@ -44,7 +43,6 @@ class MySQL(Dialect):
 
     name = "MySQL"
     always_own_connection = True
-    _sources = "SHOW REPLICA STATUS"
     compares_loosely = True
 
     def classify(self, error: Exception) -> ErrorKind:
@@ -118,42 +116,3 @@ class MySQL(Dialect):
         # An index of one column begins with its name, but for that of the table.
         index = str(error.args[-1]).rpartition(" ")[2].strip("'").rpartition(".")[2]
         return index == "PRIMARY" or index.startswith((column, f"{table}_{column}_"))
-
-    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
-        # It does not say which tables it replicates. Members of a group have channels
-        # of their own, and are no replicas.
-        [(is_read_only,)] = rows_of(connection, "SELECT @@read_only")
-        if is_read_only:
-            return set()
-        rows = rows_of(connection, self._sources)
-        return None if any(_OF_GROUP.isdisjoint(row) for row in rows) else set()
-
-    def without_locks(
-        self, connection: BaseDatabaseWrapper, tables: list[str]
-    ) -> list[tuple[Any, ...]]:
-        return rows_of(
-            connection,
-            "SELECT t.table_name, t.engine FROM information_schema.tables t "
-            "JOIN information_schema.engines e ON e.engine = t.engine "
-            "WHERE t.table_schema = database() AND t.table_name IN %s "
-            "AND e.transactions <> 'YES'",
-            [tables],
-        )
-
-    def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
-        galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")
-        # Of Group Replication; its table of members needs a right of its own.
-        one = "SHOW VARIABLES LIKE 'group_replication_single_primary_mode'"
-        is_group = [mode for _, mode in rows_of(connection, one)] == ["OFF"]
-        return is_group or any(int(size) > 1 for _, size in galera)
-
-    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
-        [(flushed,)] = rows_of(connection, "SELECT @@innodb_flush_log_at_trx_commit")
-        # A node of Galera that crashes gets its commits back from the others.
-        galera = rows_of(connection, "SHOW VARIABLES LIKE 'wsrep_on'")
-        if flushed == 1 or galera == [("wsrep_on", "ON")]:
-            return None
-        return (
-            f"innodb_flush_log_at_trx_commit = {flushed}",
-            "Set it to 1, or run hilo_raise_max after each crash of the server.",
-        )

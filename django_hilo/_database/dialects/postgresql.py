@@ -109,36 +109,3 @@ class PostgreSQL(Dialect):
         if detail is None:  # the role may not read the columns
             return self.classify(error) is ErrorKind.RETRY
         return column in detail[1].split(", ")
-
-    def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
-        rows = rows_of(
-            connection,
-            "SELECT c.relname FROM pg_subscription_rel r "
-            "JOIN pg_subscription s ON s.oid = r.srsubid AND s.subenabled "
-            "JOIN pg_class c ON c.oid = r.srrelid "
-            "JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "JOIN pg_publication_tables p "
-            "ON p.schemaname = n.nspname AND p.tablename = c.relname "
-            "WHERE pg_table_is_visible(c.oid)",
-        )
-        return {name for (name,) in rows}
-
-    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
-        # A pooler gives its clients process ids of its own making.
-        [(pid,)] = rows_of(connection, "SELECT pg_backend_pid()")
-        driver: Any = connection.connection
-        return bool(driver.info.backend_pid != pid)
-
-    def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
-        query = "SELECT current_setting('synchronous_standby_names')"
-        [(names,)] = rows_of(connection, query)
-        return not names.strip()
-
-    def unsafe_setting(self, connection: BaseDatabaseWrapper) -> tuple[str, str] | None:
-        [(level,)] = rows_of(connection, "SELECT current_setting('synchronous_commit')")
-        if settings.SYNCHRONOUS_COMMIT is not None or level != "off":
-            return None
-        return (
-            "synchronous_commit = off",
-            "Set HILO['SYNCHRONOUS_COMMIT'] = 'local', for the counters alone.",
-        )
