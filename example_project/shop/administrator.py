@@ -5,6 +5,7 @@ from hashlib import sha256
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.signals import setting_changed
 
 USERNAME = "admin"
 
@@ -24,4 +25,7 @@ def new_token() -> str:
     token = secrets.token_urlsafe(32)
     digest = sha256(token.encode()).hexdigest()
     settings.HILO = {**settings.HILO, "RAVENDB_TOKENS": [digest]}
+    # As override_settings() does: settings are loaded once.
+    changed = {"setting": "HILO", "value": settings.HILO, "enter": True}
+    setting_changed.send(sender=None, **changed)
     return token

@@ -152,7 +152,8 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 from django_hilo._allocation import pool
 from django_hilo._database import own_connection as own
-from django_hilo.generator import next_number, resolve
+from django_hilo._allocation.target import resolve
+from django_hilo.generator import next_number
 next_number(Order)
 from django_hilo.signals import range_reserved
 def receive(**kwargs): pass

@@ -523,7 +523,7 @@ class TestTransactions:
         assert inside == [(False, 32)]
 
     def test_an_error_after_the_reservation_burns_it(self, raven, monkeypatch):
-        monkeypatch.setattr(views, "id_start", lambda *parts: 1 / 0)
+        monkeypatch.setattr(views, "IdFormat", lambda *parts: 1 / 0)
         assert raven.next().status_code == 500
         monkeypatch.undo()
         assert raven.numbers()[0] == 33

@@ -696,7 +696,7 @@ class TestTransactions:
         monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
         error = HiLoError("after the number was taken")
         with monkeypatch.context() as patched:
-            patched.setattr(views, "id_start", Mock(side_effect=error))
+            patched.setattr(views, "IdFormat", Mock(**{"of.side_effect": error}))
             assert post(client, "/hilo/gapless/orders/next/").status_code == 503
         assert post(client, "/hilo/gapless/orders/next/").json()["number"] == 1
 
