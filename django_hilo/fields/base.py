@@ -112,16 +112,17 @@ class AssignsIds(MakesSure, WritesOptions):
     def sort_out(
         self, instances: Instances
     ) -> tuple[list[models.Model], list[models.Model]]:
-        """Return the instances without an id, each once, and those with a note."""
+        """Return the instances without an id, and those with a note, each once."""
         # By identity: an instance without a key cannot be hashed.
         missing: dict[int, models.Model] = {}
-        noted, name = [], NOTE + self.attname
+        noted: dict[int, models.Model] = {}
+        name = NOTE + self.attname
         for each in instances:
             if self.is_missing(each):
                 missing[id(each)] = each
             elif getattr(each._state, name, None) is not None:
-                noted.append(each)
-        return list(missing.values()), noted
+                noted[id(each)] = each
+        return list(missing.values()), list(noted.values())
 
     def inserting(self, instances: Instances, using: str) -> Block:
         """Give ids, gapless ones in the returned block, to insert the instances in."""
