@@ -133,6 +133,39 @@ def test_sqlite_may_repeat_what_rolled_back_with_its_range_only(
     expect(judge(tmp_path, one, two, servers=False), wrong)
 
 
+LOST = BOUND + "4 given orders/A 1-2\n5 shut undone\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "wrong"),
+    [
+        ("8 given orders/A 3-8\n", ""),
+        ("8 given orders/A 2-2\n", "Numbers given twice: orders/A 2-2 (seat 1)"),
+        ("7 open \n8 given orders/A 2-3\n9 shut undone\n", "Numbers given twice"),
+        ("8 born Order orders/1-A 1.0.0\n9 shut unknown\n", "Numbers given twice"),
+        # It reserves a range for the program too, and does not know what that does.
+        ("8 lent orders/A 1-2\n", ""),
+        ("8 lent orders/A 1-2\n9 given orders/A 2-2\n", "Numbers given twice"),
+        # The site is another process.
+        ("8 got orders/A 1-2\n", ""),
+    ],
+)
+def test_a_process_never_gives_a_number_again_that_was_rolled_back(
+    tmp_path, later, wrong
+):
+    site = "6 reserving \n6 range orders/A 1 8 free\n" if "got" in later else ""
+    (tmp_path / f"{seats.WEB:04}-1-1.log").write_text(site)
+    again = "" if site else "6 reserving \n7 range orders/A 1 16 free\n"
+    block = "7 open \n" if "born" in later else ""
+    expect(judge(tmp_path, LOST + again + block + later, servers=False), wrong)
+
+
+def test_the_child_of_a_fork_is_another_process(tmp_path):
+    child = seats.child_seat(1, 0, 1)
+    (tmp_path / f"{child}-2-2.log").write_text(AGAIN)
+    assert judge(tmp_path, LOST, servers=False) == []
+
+
 @pytest.mark.parametrize(
     ("given_at", "wrong"), [(10, ""), (4, "ranges that had rolled back")]
 )
@@ -144,7 +177,7 @@ def test_a_thread_gives_of_a_range_that_another_has_yet_to_note(
         "4 given orders/A 1-2\n5 shut undone\n6 step again\n"
         "7 reserving \n20 range orders/A 1 8 free\n"
     )
-    (tmp_path / "0001-1-2.log").write_text(f"{given_at} given orders/A 2-2\n")
+    (tmp_path / "0001-1-2.log").write_text(f"{given_at} given orders/A 3-3\n")
     expect(judge(tmp_path, one, servers=False), wrong)
 
 

@@ -1,7 +1,8 @@
 """Decides whether a run kept the promises.
 
 On the servers no number may come twice. On SQLite one may that only a transaction saw
-which rolled back together with the range that the number is of; nothing else.
+which rolled back together with the range that the number is of, and only in another
+process; the child of a fork is another one. Nothing else may.
 """
 
 from collections import defaultdict
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.long.torture import rows
 from tests.long.torture.counters import PLAIN, number_of
-from tests.long.torture.evidence import KEPT, UNDONE, Evidence, Reserved
+from tests.long.torture.evidence import KEPT, UNDONE, Evidence, Process, Reserved
 from tests.long.torture.origins import Part, parts_of
 from tests.long.torture.seats import WEB
 from tests.long.torture.stored import Stored
@@ -40,7 +41,7 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures = verdict.tables.setdefault("Numbers", {})
     figures["given"] = sum(part.high - part.low + 1 for part in parts)
     figures["of them by the site"] = sum(
-        part.high - part.low + 1 for part in parts if part.given.is_from_site
+        part.high - part.low + 1 for part in parts if part.given.word == "got"
     )
     figures["reservations"] = sum(1 for _ in evidence.reserved)
     figures["of them bound to a transaction"] = sum(
@@ -91,9 +92,14 @@ def _check_numbers(
     """Check each number's origin, and that it came once; return those that count."""
     standing: dict[str, list[Part]] = defaultdict(list)
     fleeting: dict[Reserved, list[Part]] = defaultdict(list)
+    # Numbers that a process has burnt: it never gives them again. It does not know of
+    # those that the program reserved for itself.
+    lives: dict[tuple[Process, str], list[Part]] = defaultdict(list)
     nowhere, after_rollback = [], []
     for part in parts:
         reserved = part.reserved
+        if part.given.word == "given":
+            lives[part.given.process, part.given.counter].append(part)
         if reserved is None:
             nowhere.append(part)
             standing[part.given.counter].append(part)
@@ -106,8 +112,8 @@ def _check_numbers(
             fleeting[reserved].append(part)
         else:
             standing[part.given.counter].append(part)
-    twice = []
-    for group in (*standing.values(), *fleeting.values()):
+    twice: list[Part] = []
+    for group in (*standing.values(), *fleeting.values(), *lives.values()):
         group.sort(key=lambda part: part.low)
         highest = None
         for part in group:
@@ -116,7 +122,7 @@ def _check_numbers(
             if highest is None or part.high > highest.high:
                 highest = part
     for what, found in (
-        (DUPLICATES, twice),
+        (DUPLICATES, dict.fromkeys(twice)),
         (FROM_NOWHERE, nowhere),
         (AFTER_ROLLBACK, after_rollback),
     ):

@@ -94,7 +94,8 @@ class Given:
     at: int
     block: Block | None
     process: Process
-    is_from_site: bool = False
+    # "got" from the site, "lent" to the program, or "given" out of memory.
+    word: str = "given"
 
 
 @dataclass
@@ -201,11 +202,10 @@ class _Reader:
             case "retry":
                 self._retries += 1
                 evidence.retries += 1
-            case "given" | "got":
+            case "given" | "got" | "lent":
                 for span in rest:
                     low, high = map(int, span.split("-"))
-                    from_site = entry.word == "got"
-                    self._give(entry.at, first, low, high, from_site=from_site)
+                    self._give(entry.at, first, low, high, entry.word)
             case "counting":
                 evidence.counting[first] += 1
             case "counted":
@@ -302,12 +302,10 @@ class _Reader:
         self._returning = None
 
     def _give(
-        self, at: int, counter: str, low: int, high: int, *, from_site: bool = False
+        self, at: int, counter: str, low: int, high: int, word: str = "given"
     ) -> None:
-        given = Given(
-            *(counter, low, high, self._asked_at, at, self._block, self._process),
-            is_from_site=from_site,
-        )
+        asked_at, block = self._asked_at, self._block
+        given = Given(counter, low, high, asked_at, at, block, self._process, word)
         self._evidence.given.append(given)
 
     def on_born(self, at: int, model: str, id: str, name: str) -> None:

@@ -7,8 +7,9 @@ A COUNTER is the key of a HiLoDocument, SPAN is ``low-high``.
 ``reserving`` then ``range COUNTER LOW HIGH bound|free``;
 ``returning COUNTER HIGH LAST`` then ``returned`` or ``refused``;
 ``locked`` after either, where a lock kept it from being done;
-``given COUNTER SPAN ...`` from this process's ranges, ``got COUNTER SPAN ...`` from
-the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
+``given COUNTER SPAN ...`` from this process's ranges, ``lent COUNTER SPAN`` of a range
+that the program reserved for itself, ``got COUNTER SPAN ...`` from the site's;
+``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``making MODEL NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
 ``choosing NUMBER`` then ``chosen ID NAME`` a row with an explicit id;
 ``collided own|chosen ID ...`` rows that the table refused;
