@@ -1,5 +1,6 @@
 """`make torture` sees each kind of wrong: a check that cannot fail is none."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from tests.long.torture import __main__ as torture
 from tests.long.torture import seats
-from tests.long.torture.checker import check
-from tests.long.torture.evidence import Row, collect
+from tests.long.torture.checker import check, check_saved_again
+from tests.long.torture.evidence import Evidence, Row, collect
 from tests.long.torture.plan import faults_of, plan_of
 from tests.long.torture.stored import Stored
 from tests.long.torture.supervisor import LEAST_GIVEN, PROCESSES, Course
@@ -96,6 +97,13 @@ def test_numbers_that_went_back_may_come_again_and_others_not(
     one = RANGE + "3 given orders/A 1-3\n4 returning orders/A 8 3\n" + end
     two = f"8 reserving \n9 range orders/A {low} 16 free\n9 given orders/A {low}-5\n"
     expect(judge(tmp_path, one, two), wrong)
+
+
+def test_a_thread_returns_a_range_that_another_has_yet_to_note(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text("4 returning orders/A 8 0\n5 returned \n")
+    one = "1 reserving \n7 range orders/A 1 8 free\n"
+    two = "5 reserving \n6 range orders/A 1 8 free\n"
+    assert judge(tmp_path, one, two) == []
 
 
 @pytest.mark.parametrize(
@@ -265,6 +273,67 @@ BORN = "3 open \n4 making Order 1.0.0\n5 born Order orders/1-A 1.0.0\n"
 )
 def test_the_table_against_the_journals(tmp_path, end, rows, wrong):
     expect(judge(tmp_path, RANGE + BORN + end, LATER, rows=rows), wrong)
+
+
+AGAIN_KEPT = "7 open \n8 making Order 1.0.0\n9 kept Order orders/1-A 1.0.0\n"
+ROLLED_BACK = BOUND + BORN.partition("\n")[2] + "6 shut undone\n"
+
+
+@pytest.mark.parametrize(
+    ("again", "two", "rows", "wrong"),
+    [
+        (AGAIN_KEPT + "10 shut kept\n", "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT + "10 shut unknown\n", "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT + "10 shut undone\n", AGAIN, [], ""),
+        # It was killed before it could note the row, whose number it had before.
+        (AGAIN_KEPT.rpartition("9")[0], "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT.rpartition("9")[0], AGAIN, [order(1, "1.0.0")], "kept that others"),
+        (AGAIN_KEPT + "10 shut kept\n", AGAIN, [order(1, "1.0.0")], "kept that others"),
+        (AGAIN_KEPT + "10 shut kept\n", "", [order(1, "x")], "Committed, but not in"),
+        (AGAIN_KEPT + "10 shut undone\n", "", [order(1, "1.0.0")], "Rolled back, but"),
+        (
+            AGAIN_KEPT + "10 shut kept\n11 open \n12 kept Order orders/1-A 1.0.1\n"
+            "13 shut kept\n",
+            "",
+            [order(1, "1.0.1")],
+            "kept that others have: orders/A 1-1 (seat 1)",
+        ),
+        (
+            "7 open \n8 reborn Order orders/3-A 1.0.0\n9 shut kept\n",
+            "",
+            [order(1, "1.0.0"), order(3, "1.0.0")],
+            "One object, two rows",
+        ),
+    ],
+)
+def test_an_object_that_is_saved_again(tmp_path, again, two, rows, wrong):
+    one = ROLLED_BACK + ("" if two else "6 reserving \n7 range orders/A 3 16 free\n")
+    expect(judge(tmp_path, one + again, two, rows=rows, servers=False), wrong)
+
+
+@pytest.mark.parametrize(
+    ("end", "wrong"),
+    [("3 had orders/A 2-2\n", "given twice"), ("3 had orders/A 17-17\n", "no range")],
+)
+def test_numbers_of_refused_rows_are_given(tmp_path, end, wrong):
+    one = RANGE + "3 given orders/A 2-3\n" + end
+    expect(judge(tmp_path, one, ""), wrong)
+
+
+@pytest.mark.parametrize(
+    ("kept", "reborn", "servers", "wrong"),
+    [
+        (1, 1, False, ""),
+        (1, 0, True, ""),
+        (0, 1, False, "No object that was saved again kept its id."),
+        (1, 0, False, "No object that was saved again got another id."),
+        (1, 1, True, "1 objects that were saved again got another id."),
+    ],
+)
+def test_a_run_must_save_objects_again(kept, reborn, servers, wrong):
+    again = Counter({("kept", "Item"): kept, ("reborn", "Order"): reborn})
+    again["kept", "Plain"] = again["reborn", "Plain"] = 1
+    expect(check_saved_again(Evidence(again=again), servers=servers), wrong)
 
 
 @pytest.mark.parametrize(

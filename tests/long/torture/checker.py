@@ -5,9 +5,11 @@ which rolled back together with the range that the number is of, and only in ano
 process; the child of a fork is another one. Nothing else may.
 """
 
+from bisect import bisect, bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.long.torture import rows
@@ -21,6 +23,7 @@ DUPLICATES = "numbers given twice"
 FROM_NOWHERE = "numbers of no range of their process"
 AFTER_ROLLBACK = "numbers of ranges that had rolled back"
 OVERLAPPING = "ranges that overlap"
+ELSEWHERE = "numbers kept that others have"
 
 
 @dataclass
@@ -43,6 +46,10 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures["of them by the site"] = sum(
         part.high - part.low + 1 for part in parts if part.given.word == "got"
     )
+    for word, what in (("kept", "with their id"), ("reborn", "with another id")):
+        figures[f"objects saved again {what}"] = sum(
+            times for (how, _), times in evidence.again.items() if how == word
+        )
     figures["reservations"] = sum(1 for _ in evidence.reserved)
     figures["of them bound to a transaction"] = sum(
         each.is_bound for each in evidence.reserved
@@ -53,6 +60,7 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     standing = _check_numbers(verdict, parts, figures)
     if servers and figures["of them bound to a transaction"]:
         verdict.failures.append("A range was bound to a transaction on a server.")
+    _check_kept(verdict, evidence, standing, figures)
     _check_ranges(verdict, evidence, figures)
     _check_max(verdict, evidence, stored, standing)
     _check_explicit(verdict, evidence, standing, servers=servers)
@@ -70,7 +78,7 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
             if reserved.counter == back.counter
             and reserved.high == back.high
             and reserved.low - 1 <= back.last
-            and reserved.at <= back.at
+            and reserved.asked_at <= back.at
             and reserved.void_block is None
         ]
         if UNDONE in outcomes:  # SQLite: rolled back, and so not returned
@@ -82,7 +90,9 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
                     f"{back.high} of {back.counter}, no range of its."
                 )
             continue
-        newest = max(mine, key=lambda reserved: reserved.at)
+        # Another thread may return a range that the one which reserved it has yet to
+        # note: rather one that was noted before.
+        newest = max(mine, key=lambda each: (each.at <= back.at, each.at))
         newest.top = min(newest.top, back.last)
 
 
@@ -98,7 +108,7 @@ def _check_numbers(
     nowhere, after_rollback = [], []
     for part in parts:
         reserved = part.reserved
-        if part.given.word == "given":
+        if part.given.word in ("given", "had"):
             lives[part.given.process, part.given.counter].append(part)
         if reserved is None:
             nowhere.append(part)
@@ -130,6 +140,33 @@ def _check_numbers(
         if found:
             verdict.failures.append(f"{what.capitalize()}: {_some(found)}")
     return standing
+
+
+def _check_kept(
+    verdict: Verdict,
+    evidence: Evidence,
+    standing: dict[str, list[Part]],
+    figures: dict[str, Any],
+) -> None:
+    """Nobody else has a number that an object kept; add those to what stands."""
+    kept: dict[str, list[Part]] = defaultdict(list)
+    for each in evidence.kept:
+        if each.block is None or each.block.outcomes() == {KEPT}:
+            kept[each.counter].append(Part(each.low, each.high, each, None))
+    wrong = []
+    for counter, parts in kept.items():
+        parts.sort(key=lambda part: part.low)
+        numbers = [part.low for part in parts]
+        wrong += [one for one, two in pairwise(parts) if one.low == two.low]
+        for part in standing[counter]:
+            found = parts[bisect_left(numbers, part.low) : bisect(numbers, part.high)]
+            wrong += [
+                one for one in found if one.given.process is not part.given.process
+            ]
+        standing[counter] += parts
+    figures[ELSEWHERE] = len(wrong)
+    if wrong:
+        verdict.failures.append(f"{ELSEWHERE.capitalize()}: {_some(wrong)}")
 
 
 def _check_ranges(
@@ -214,6 +251,7 @@ def _check_explicit(
             if (
                 part.given.process is process
                 and part.given.asked_at > at
+                and part.given.word != "had"  # since when, nobody noted
                 and part.low <= number <= part.high
             ):
                 text = f"Seat {process.seat} chose {number}, and then gave it."
@@ -236,6 +274,23 @@ def check_site(evidence: Evidence) -> list[str]:
     """Check that the site did reserve ranges."""
     site = evidence.processes.get(WEB)
     return [] if site and site.reserved else ["The site reserved no range."]
+
+
+def check_saved_again(evidence: Evidence, *, servers: bool) -> list[str]:
+    """Check that objects whose rows were rolled back did keep their ids, or not.
+
+    Not of ids that somebody may have chosen: those may change anywhere.
+    """
+    kept, reborn = (
+        sum(evidence.again[word, model] for model in ("Order", "Item"))
+        for word in ("kept", "reborn")
+    )
+    wrongs = [] if kept else ["No object that was saved again kept its id."]
+    if servers and reborn:
+        wrongs.append(f"{reborn} objects that were saved again got another id.")
+    elif not servers and not reborn:
+        wrongs.append("No object that was saved again got another id.")
+    return wrongs
 
 
 def _some(things: Iterable[Any]) -> str:

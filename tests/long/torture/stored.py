@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tests.long.torture.counters import highest_item, items
 from tests.long.torture.evidence import Row
+from tests.long.torture.operations import TAKEN
 
 
 @dataclass
@@ -21,12 +22,16 @@ def stored() -> Stored:
 
     from django_hilo.models import GaplessCounter, HiLoDocument
     from tests.apps.numbers.models import Item
-    from tests.apps.records.models import Letter, Order, Plain
+    from tests.apps.records.models import Letter, Order, Person, Plain, Restaurant
 
+    people = Person.objects.exclude(email=TAKEN)
     rows = [
-        (model.__name__, str(pk), name)
-        for model in (Order, Item, Plain, Letter)
-        for pk, name in model.objects.values_list("pk", "name")  # type: ignore[attr-defined]
+        (queryset.model.__name__, str(pk), name)
+        for queryset, column in (
+            *((model.objects, "name") for model in (Order, Item, Plain, Letter)),  # type: ignore[attr-defined]
+            *((Restaurant.objects, "name"), (people, "email")),
+        )
+        for pk, name in queryset.values_list("pk", column)
     ]
     counters = HiLoDocument.objects.values_list("pk", "max")
     gapless = GaplessCounter.objects.values_list("pk", "last")
