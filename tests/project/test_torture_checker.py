@@ -106,6 +106,16 @@ def test_a_thread_returns_a_range_that_another_has_yet_to_note(tmp_path):
     assert judge(tmp_path, one, two) == []
 
 
+def test_a_return_is_rather_of_a_range_that_was_noted_before(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text("4 returning orders/A 8 3\n5 returned \n")
+    one = RANGE + (
+        "3 reserving \n6 range orders/A 4 8 free\n"
+        "7 returning orders/A 8 5\n8 returned \n"
+    )
+    two = "9 reserving \n10 range orders/A 6 16 free\n"
+    assert judge(tmp_path, one, two) == []
+
+
 @pytest.mark.parametrize(
     ("one", "two", "wrong"),
     [
@@ -151,6 +161,7 @@ LOST = BOUND + "4 given orders/A 1-2\n5 shut undone\n"
         ("8 given orders/A 2-2\n", "Numbers given twice: orders/A 2-2 (seat 1)"),
         ("7 open \n8 given orders/A 2-3\n9 shut undone\n", "Numbers given twice"),
         ("8 born Order orders/1-A 1.0.0\n9 shut unknown\n", "Numbers given twice"),
+        ("8 had orders/A 1-1\n", "Numbers given twice"),
         # It reserves a range for the program too, and does not know what that does.
         ("8 lent orders/A 1-2\n", ""),
         ("8 lent orders/A 1-2\n9 given orders/A 2-2\n", "Numbers given twice"),
@@ -309,6 +320,33 @@ ROLLED_BACK = BOUND + BORN.partition("\n")[2] + "6 shut undone\n"
 def test_an_object_that_is_saved_again(tmp_path, again, two, rows, wrong):
     one = ROLLED_BACK + ("" if two else "6 reserving \n7 range orders/A 3 16 free\n")
     expect(judge(tmp_path, one + again, two, rows=rows, servers=False), wrong)
+
+
+def test_a_number_that_an_object_keeps_is_not_above_max(tmp_path):
+    one = ROLLED_BACK.replace("1 8", "1 20").replace("orders/1-A", "orders/17-A")
+    one += AGAIN_KEPT.replace("orders/1-A", "orders/17-A") + "10 shut kept\n"
+    found = judge(tmp_path, one, rows=[order(17, "1.0.0")], servers=False)
+    assert found == ["Above Max 16: orders/A 17-17 (seat 1) (1)"]
+
+
+def test_on_servers_it_keeps_an_id_that_is_still_its_own(tmp_path):
+    one = RANGE + BORN + "6 shut undone\n" + AGAIN_KEPT + "10 shut kept\n"
+    assert judge(tmp_path, one, rows=[order(1, "1.0.0")]) == []
+
+
+def test_a_row_that_nobody_noted_is_of_a_range_of_its_process(tmp_path):
+    two = "7 open \n8 making Order 2.0.0\n"
+    found = judge(tmp_path, ROLLED_BACK, two, rows=[order(1, "2.0.0")], servers=False)
+    expect(found, "Numbers of no range of their process")
+
+
+def test_what_a_row_had_that_was_refused_may_be_older_than_the_choice(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text(
+        "0 reserving \n0 range plain-things/A 1 16 free\n6 step again\n"
+        "7 had plain-things/A 5-5\n"
+    )
+    rows = [("Plain", "plain-things/5-A", "1.0.0")]
+    assert judge(tmp_path, CHOSEN + "5 shut kept\n", rows=rows) == []
 
 
 @pytest.mark.parametrize(
