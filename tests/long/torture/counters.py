@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 ORDERS, PLAIN = "orders/A", "plain-things/A"
-PEOPLE, PLACES = "people/A", "places/A"
+PEOPLE, PLACES, LINES = "people/A", "places/A", "orderlines/A"
 GAPLESS = "letters"
 
 
@@ -28,7 +28,10 @@ def counter_of(model: str) -> str | None:
     return _COUNTERS.get(model)
 
 
-_COUNTERS = {"Order": ORDERS, "Plain": PLAIN, "Person": PEOPLE, "Restaurant": PLACES}
+_COUNTERS = {
+    **{"Order": ORDERS, "OrderLine": LINES, "Plain": PLAIN},
+    **{"Person": PEOPLE, "Restaurant": PLACES},
+}
 
 
 def number_of(id: str) -> int:

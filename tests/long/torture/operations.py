@@ -21,7 +21,14 @@ from django_hilo.generator import (
 )
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
-from tests.apps.records.models import Letter, Order, Person, Plain, Restaurant
+from tests.apps.records.models import (
+    Letter,
+    Order,
+    OrderLine,
+    Person,
+    Plain,
+    Restaurant,
+)
 from tests.long.torture import lost
 from tests.long.torture.blocks import alone, guarded
 from tests.long.torture.counters import ORDERS, PLAIN, counter_of, items, number_of
@@ -165,6 +172,18 @@ class Operations:
             name = self._made(Restaurant, 1)[0]
             bear(Restaurant.objects.create(name=name, stars=1))
 
+    def create_line(self) -> None:
+        """Create an order with a line, which are lost and saved again together."""
+        [name] = self._new_names(1)
+        order = Order(name=name)
+        line = OrderLine(order=order)
+        note("making", "OrderLine", name, name)
+        with self._rows():
+            order.save()
+            line.save()
+            _note_row("born", order)
+            bear(line)
+
     def refused(self, count: int) -> None:
         """Save people of whom one has the email of somebody else."""
         people = [Person(email=name) for name in self._new_names(count)]
@@ -184,7 +203,10 @@ class Operations:
         rows = lost.take(model, 1 if model == "Plain" else count)
         if not rows:
             return
-        note("making", model, *map(name_of, rows))
+        groups = [rows]
+        if model == "OrderLine":
+            groups.insert(0, [line.order for line in rows])
+        note("making", model, *(name_of(row) for group in groups for row in group))
         if model == "Plain":
             with self._refusable(rows) as collided:
                 rows[0].save()
@@ -192,22 +214,21 @@ class Operations:
             if collided:
                 self._note_collided(rows)
             return
-        manager: Any = type(rows[0])._default_manager
         with self._rows():
             lost.hold(*rows)
             try:
                 if "assign_ids" in way:
-                    manager.assign_ids(rows)
-                if "bulk_create" in way and model != "Restaurant":
-                    manager.bulk_create(rows)
-                else:
-                    for row in rows:
-                        row.save()
+                    for group in groups:
+                        type(group[0]).objects.assign_ids(group)
+                for group in groups:
+                    _save(group, in_bulk="bulk_create" in way)
             except BaseException:
                 if connection.in_atomic_block:
-                    note_ids(*rows)
+                    for group in groups:
+                        note_ids(*group)
                 raise
-            self._bear_again(*rows)
+            for group in groups:
+                self._bear_again(*group)
 
     def _bear_again(self, *rows: Any) -> None:
         for row in rows:
@@ -291,6 +312,14 @@ def _note_row(word: str, row: Any) -> None:
     row.noted = row.pk
 
 
+def _save(rows: list[Any], *, in_bulk: bool) -> None:
+    if in_bulk and not isinstance(rows[0], Restaurant):
+        type(rows[0]).objects.bulk_create(rows)
+        return
+    for row in rows:
+        row.save()
+
+
 def note_ids(*rows: Any) -> None:
     """Note the ids that objects have got without a row."""
     ids = [row.pk for row in rows if row.pk and row.pk != getattr(row, "noted", None)]
@@ -303,6 +332,8 @@ def note_ids(*rows: Any) -> None:
 
 def name_of(row: Any) -> str:
     """Return the text by which a row is known to be its writer's."""
+    if isinstance(row, OrderLine):
+        return row.order.name
     name: str = row.email if isinstance(row, Person) else row.name
     return name
 
@@ -325,6 +356,7 @@ ROWS = {
     "explicit",
     "gapless",
     "create_child",
+    "create_line",
     "refused",
     "save_again",
 }

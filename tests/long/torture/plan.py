@@ -29,6 +29,7 @@ _ROWS = {
     "explicit": 3,
     "gapless": 3,
     "create_child": 3,
+    "create_line": 3,
     "refused": 3,
     "save_again": 12,
 }
@@ -88,7 +89,14 @@ RETURNS = {"proper": 4, "keep": 2, "forged": 3, "replayed": 3, "late": 2, "below
 RAVEN_RETURNS = {"proper": 4, "keep": 2, "replayed": 4, "below": 3}
 
 # Whose objects are saved again, and how.
-AGAIN = {"Order": 4, "Item": 4, "Restaurant": 2, "Person": 2, "Plain": 1}
+AGAIN = {
+    "Order": 4,
+    "Item": 4,
+    "OrderLine": 3,
+    "Restaurant": 2,
+    "Person": 2,
+    "Plain": 1,
+}
 WAYS = {
     "save": 4,
     "bulk_create": 3,

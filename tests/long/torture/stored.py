@@ -1,6 +1,7 @@
 """What the database holds after a run."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tests.long.torture.counters import highest_item, items
 from tests.long.torture.evidence import Row
@@ -22,16 +23,25 @@ def stored() -> Stored:
 
     from django_hilo.models import GaplessCounter, HiLoDocument
     from tests.apps.numbers.models import Item
-    from tests.apps.records.models import Letter, Order, Person, Plain, Restaurant
+    from tests.apps.records.models import (
+        Letter,
+        Order,
+        OrderLine,
+        Person,
+        Plain,
+        Restaurant,
+    )
 
-    people = Person.objects.exclude(email=TAKEN)
+    columns: dict[Any, str] = {
+        **dict.fromkeys((Order, Item, Plain, Letter, Restaurant), "name"),
+        # A line has the name of its order, and must follow it.
+        **{OrderLine: "order__name", Person: "email"},
+    }
     rows = [
-        (queryset.model.__name__, str(pk), name)
-        for queryset, column in (
-            *((model.objects, "name") for model in (Order, Item, Plain, Letter)),  # type: ignore[attr-defined]
-            *((Restaurant.objects, "name"), (people, "email")),
-        )
-        for pk, name in queryset.values_list("pk", column)
+        (model.__name__, str(pk), name)
+        for model, column in columns.items()
+        for pk, name in model.objects.values_list("pk", column)
+        if name != TAKEN
     ]
     counters = HiLoDocument.objects.values_list("pk", "max")
     gapless = GaplessCounter.objects.values_list("pk", "last")
