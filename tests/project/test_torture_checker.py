@@ -1,5 +1,6 @@
 """`make torture` sees each kind of wrong: a check that cannot fail is none."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from tests.long.torture import __main__ as torture
 from tests.long.torture import seats
-from tests.long.torture.checker import check
-from tests.long.torture.evidence import Row, collect
+from tests.long.torture.checker import check, check_saved_again
+from tests.long.torture.evidence import Evidence, Row, collect
 from tests.long.torture.plan import faults_of, plan_of
 from tests.long.torture.stored import Stored
 from tests.long.torture.supervisor import LEAST_GIVEN, PROCESSES, Course
@@ -98,6 +99,23 @@ def test_numbers_that_went_back_may_come_again_and_others_not(
     expect(judge(tmp_path, one, two), wrong)
 
 
+def test_a_thread_returns_a_range_that_another_has_yet_to_note(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text("4 returning orders/A 8 0\n5 returned \n")
+    one = "1 reserving \n7 range orders/A 1 8 free\n"
+    two = "5 reserving \n6 range orders/A 1 8 free\n"
+    assert judge(tmp_path, one, two) == []
+
+
+def test_a_return_is_rather_of_a_range_that_was_noted_before(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text("4 returning orders/A 8 3\n5 returned \n")
+    one = RANGE + (
+        "3 reserving \n6 range orders/A 4 8 free\n"
+        "7 returning orders/A 8 5\n8 returned \n"
+    )
+    two = "9 reserving \n10 range orders/A 6 16 free\n"
+    assert judge(tmp_path, one, two) == []
+
+
 @pytest.mark.parametrize(
     ("one", "two", "wrong"),
     [
@@ -133,6 +151,40 @@ def test_sqlite_may_repeat_what_rolled_back_with_its_range_only(
     expect(judge(tmp_path, one, two, servers=False), wrong)
 
 
+LOST = BOUND + "4 given orders/A 1-2\n5 shut undone\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "wrong"),
+    [
+        ("8 given orders/A 3-8\n", ""),
+        ("8 given orders/A 2-2\n", "Numbers given twice: orders/A 2-2 (seat 1)"),
+        ("7 open \n8 given orders/A 2-3\n9 shut undone\n", "Numbers given twice"),
+        ("8 born Order orders/1-A 1.0.0\n9 shut unknown\n", "Numbers given twice"),
+        ("8 had orders/A 1-1\n", "Numbers given twice"),
+        # It reserves a range for the program too, and does not know what that does.
+        ("8 lent orders/A 1-2\n", ""),
+        ("8 lent orders/A 1-2\n9 given orders/A 2-2\n", "Numbers given twice"),
+        # The site is another process.
+        ("8 got orders/A 1-2\n", ""),
+    ],
+)
+def test_a_process_never_gives_a_number_again_that_was_rolled_back(
+    tmp_path, later, wrong
+):
+    site = "6 reserving \n6 range orders/A 1 8 free\n" if "got" in later else ""
+    (tmp_path / f"{seats.WEB:04}-1-1.log").write_text(site)
+    again = "" if site else "6 reserving \n7 range orders/A 1 16 free\n"
+    block = "7 open \n" if "born" in later else ""
+    expect(judge(tmp_path, LOST + again + block + later, servers=False), wrong)
+
+
+def test_the_child_of_a_fork_is_another_process(tmp_path):
+    child = seats.child_seat(1, 0, 1)
+    (tmp_path / f"{child}-2-2.log").write_text(AGAIN)
+    assert judge(tmp_path, LOST, servers=False) == []
+
+
 @pytest.mark.parametrize(
     ("given_at", "wrong"), [(10, ""), (4, "ranges that had rolled back")]
 )
@@ -144,7 +196,7 @@ def test_a_thread_gives_of_a_range_that_another_has_yet_to_note(
         "4 given orders/A 1-2\n5 shut undone\n6 step again\n"
         "7 reserving \n20 range orders/A 1 8 free\n"
     )
-    (tmp_path / "0001-1-2.log").write_text(f"{given_at} given orders/A 2-2\n")
+    (tmp_path / "0001-1-2.log").write_text(f"{given_at} given orders/A 3-3\n")
     expect(judge(tmp_path, one, servers=False), wrong)
 
 
@@ -232,6 +284,94 @@ BORN = "3 open \n4 making Order 1.0.0\n5 born Order orders/1-A 1.0.0\n"
 )
 def test_the_table_against_the_journals(tmp_path, end, rows, wrong):
     expect(judge(tmp_path, RANGE + BORN + end, LATER, rows=rows), wrong)
+
+
+AGAIN_KEPT = "7 open \n8 making Order 1.0.0\n9 kept Order orders/1-A 1.0.0\n"
+ROLLED_BACK = BOUND + BORN.partition("\n")[2] + "6 shut undone\n"
+
+
+@pytest.mark.parametrize(
+    ("again", "two", "rows", "wrong"),
+    [
+        (AGAIN_KEPT + "10 shut kept\n", "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT + "10 shut unknown\n", "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT + "10 shut undone\n", AGAIN, [], ""),
+        # It was killed before it could note the row, whose number it had before.
+        (AGAIN_KEPT.rpartition("9")[0], "", [order(1, "1.0.0")], ""),
+        (AGAIN_KEPT.rpartition("9")[0], AGAIN, [order(1, "1.0.0")], "kept that others"),
+        (AGAIN_KEPT + "10 shut kept\n", AGAIN, [order(1, "1.0.0")], "kept that others"),
+        (AGAIN_KEPT + "10 shut kept\n", "", [order(1, "x")], "Committed, but not in"),
+        (AGAIN_KEPT + "10 shut undone\n", "", [order(1, "1.0.0")], "Rolled back, but"),
+        (
+            AGAIN_KEPT + "10 shut kept\n11 open \n12 kept Order orders/1-A 1.0.1\n"
+            "13 shut kept\n",
+            "",
+            [order(1, "1.0.1")],
+            "kept that others have: orders/A 1-1 (seat 1)",
+        ),
+        (
+            "7 open \n8 reborn Order orders/3-A 1.0.0\n9 shut kept\n",
+            "",
+            [order(1, "1.0.0"), order(3, "1.0.0")],
+            "One object, two rows",
+        ),
+    ],
+)
+def test_an_object_that_is_saved_again(tmp_path, again, two, rows, wrong):
+    one = ROLLED_BACK + ("" if two else "6 reserving \n7 range orders/A 3 16 free\n")
+    expect(judge(tmp_path, one + again, two, rows=rows, servers=False), wrong)
+
+
+def test_a_number_that_an_object_keeps_is_not_above_max(tmp_path):
+    one = ROLLED_BACK.replace("1 8", "1 20").replace("orders/1-A", "orders/17-A")
+    one += AGAIN_KEPT.replace("orders/1-A", "orders/17-A") + "10 shut kept\n"
+    found = judge(tmp_path, one, rows=[order(17, "1.0.0")], servers=False)
+    assert found == ["Above Max 16: orders/A 17-17 (seat 1) (1)"]
+
+
+def test_on_servers_it_keeps_an_id_that_is_still_its_own(tmp_path):
+    one = RANGE + BORN + "6 shut undone\n" + AGAIN_KEPT + "10 shut kept\n"
+    assert judge(tmp_path, one, rows=[order(1, "1.0.0")]) == []
+
+
+def test_a_row_that_nobody_noted_is_of_a_range_of_its_process(tmp_path):
+    two = "7 open \n8 making Order 2.0.0\n"
+    found = judge(tmp_path, ROLLED_BACK, two, rows=[order(1, "2.0.0")], servers=False)
+    expect(found, "Numbers of no range of their process")
+
+
+def test_what_a_row_had_that_was_refused_may_be_older_than_the_choice(tmp_path):
+    (tmp_path / "0001-1-2.log").write_text(
+        "0 reserving \n0 range plain-things/A 1 16 free\n6 step again\n"
+        "7 had plain-things/A 5-5\n"
+    )
+    rows = [("Plain", "plain-things/5-A", "1.0.0")]
+    assert judge(tmp_path, CHOSEN + "5 shut kept\n", rows=rows) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "wrong"),
+    [("3 had orders/A 2-2\n", "given twice"), ("3 had orders/A 17-17\n", "no range")],
+)
+def test_numbers_of_refused_rows_are_given(tmp_path, end, wrong):
+    one = RANGE + "3 given orders/A 2-3\n" + end
+    expect(judge(tmp_path, one, ""), wrong)
+
+
+@pytest.mark.parametrize(
+    ("kept", "reborn", "servers", "wrong"),
+    [
+        (1, 1, False, ""),
+        (1, 0, True, ""),
+        (0, 1, False, "No object that was saved again kept its id."),
+        (1, 0, False, "No object that was saved again got another id."),
+        (1, 1, True, "1 objects that were saved again got another id."),
+    ],
+)
+def test_a_run_must_save_objects_again(kept, reborn, servers, wrong):
+    again = Counter({("kept", "Item"): kept, ("reborn", "Order"): reborn})
+    again["kept", "Plain"] = again["reborn", "Plain"] = 1
+    expect(check_saved_again(Evidence(again=again), servers=servers), wrong)
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ def run(
     until = started + seconds_of(options) - TAIL
     with own_database() as database:
         make_user()
+        make_person()
         failures = torture(options, folder, server, database, until)
     print(f"\n{time.monotonic() - started:.0f} s in all")
     if not options.sabotage:
@@ -199,6 +200,7 @@ def torture(
     verdict = check(evidence, found, servers=server is not None)
     check_course(
         *(verdict, evidence, found, course),
+        servers=server is not None,
         alive=not is_spared(options),
         thorough=is_thorough(options),
     )
@@ -234,6 +236,17 @@ def make_user() -> None:
     from tests.long.torture.settings import PASSWORD, USER
 
     get_user_model().objects.create_superuser(USER, password=PASSWORD)
+    connection.close()
+
+
+def make_person() -> None:
+    """Make the one who has the email that others ask for too."""
+    from django.db import connection
+
+    from tests.long.torture.operations import TAKEN
+    from tests.support.sql import execute
+
+    execute(f"INSERT INTO records_person (id, email) VALUES ('{TAKEN}', '{TAKEN}')")
     connection.close()
 
 

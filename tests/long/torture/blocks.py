@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from django.db import connection, transaction
 
 from tests.long.torture.errors import EXPECTED, Doomed, Undo, expect
+from tests.long.torture.lost import open_block, shut_block
 from tests.long.torture.notes import note
 from tests.long.torture.plan import Step
 from tests.support.sql import execute
@@ -16,7 +17,7 @@ Body = Callable[[Step], None]
 def run_transaction(step: Step, do: Body) -> None:
     """Run a planned transaction; expected errors are noted and end it."""
     note("step", f"transaction, {step.arguments['end']}")
-    note("open")
+    open_block()
     outcome = "undone"
     try:
         with transaction.atomic(durable=bool(step.arguments["durable"])):
@@ -32,14 +33,14 @@ def run_transaction(step: Step, do: Body) -> None:
     except EXPECTED as error:
         expect(error)
     finally:
-        note("shut", outcome)
+        shut_block(outcome)
     note("did", f"transaction, {step.arguments['end']}")
 
 
 def run_block(step: Step, do: Body) -> None:
     """Run a planned block inside a transaction; errors pass through."""
     note("step", f"block, {step.arguments['end']}")
-    note("open")
+    open_block()
     outcome = "undone"
     try:
         with suppress(Undo), _BLOCKS[str(step.arguments["end"])]():
@@ -49,20 +50,20 @@ def run_block(step: Step, do: Body) -> None:
         outcome = "undone"
         raise
     finally:
-        note("shut", outcome)
+        shut_block(outcome)
     note("did", f"block, {step.arguments['end']}")
 
 
 @contextmanager
 def _noted(before: str, around: AbstractContextManager[object]) -> Iterator[None]:
-    note("open")
+    open_block()
     outcome = before
     try:
         with around:
             yield
         outcome = "kept"
     finally:
-        note("shut", outcome)
+        shut_block(outcome)
 
 
 def alone() -> AbstractContextManager[None]:

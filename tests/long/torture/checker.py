@@ -1,17 +1,20 @@
 """Decides whether a run kept the promises.
 
 On the servers no number may come twice. On SQLite one may that only a transaction saw
-which rolled back together with the range that the number is of; nothing else.
+which rolled back together with the range that the number is of, and only in another
+process; the child of a fork is another one. Nothing else may.
 """
 
+from bisect import bisect, bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.long.torture import rows
 from tests.long.torture.counters import PLAIN, number_of
-from tests.long.torture.evidence import KEPT, UNDONE, Evidence, Reserved
+from tests.long.torture.evidence import KEPT, UNDONE, Evidence, Process, Reserved
 from tests.long.torture.origins import Part, parts_of
 from tests.long.torture.seats import WEB
 from tests.long.torture.stored import Stored
@@ -20,6 +23,7 @@ DUPLICATES = "numbers given twice"
 FROM_NOWHERE = "numbers of no range of their process"
 AFTER_ROLLBACK = "numbers of ranges that had rolled back"
 OVERLAPPING = "ranges that overlap"
+ELSEWHERE = "numbers kept that others have"
 
 
 @dataclass
@@ -40,8 +44,12 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures = verdict.tables.setdefault("Numbers", {})
     figures["given"] = sum(part.high - part.low + 1 for part in parts)
     figures["of them by the site"] = sum(
-        part.high - part.low + 1 for part in parts if part.given.is_from_site
+        part.high - part.low + 1 for part in parts if part.given.word == "got"
     )
+    for word, what in (("kept", "with their id"), ("reborn", "with another id")):
+        figures[f"objects saved again {what}"] = sum(
+            times for (how, _), times in evidence.again.items() if how == word
+        )
     figures["reservations"] = sum(1 for _ in evidence.reserved)
     figures["of them bound to a transaction"] = sum(
         each.is_bound for each in evidence.reserved
@@ -52,6 +60,7 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     standing = _check_numbers(verdict, parts, figures)
     if servers and figures["of them bound to a transaction"]:
         verdict.failures.append("A range was bound to a transaction on a server.")
+    _check_kept(verdict, evidence, standing, figures)
     _check_ranges(verdict, evidence, figures)
     _check_max(verdict, evidence, stored, standing)
     _check_explicit(verdict, evidence, standing, servers=servers)
@@ -69,7 +78,7 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
             if reserved.counter == back.counter
             and reserved.high == back.high
             and reserved.low - 1 <= back.last
-            and reserved.at <= back.at
+            and reserved.asked_at <= back.at
             and reserved.void_block is None
         ]
         if UNDONE in outcomes:  # SQLite: rolled back, and so not returned
@@ -81,7 +90,9 @@ def _apply_returns(evidence: Evidence, verdict: Verdict, *, servers: bool) -> No
                     f"{back.high} of {back.counter}, no range of its."
                 )
             continue
-        newest = max(mine, key=lambda reserved: reserved.at)
+        # Another thread may return a range that the one which reserved it has yet to
+        # note: rather one that was noted before.
+        newest = max(mine, key=lambda each: (each.at <= back.at, each.at))
         newest.top = min(newest.top, back.last)
 
 
@@ -91,9 +102,14 @@ def _check_numbers(
     """Check each number's origin, and that it came once; return those that count."""
     standing: dict[str, list[Part]] = defaultdict(list)
     fleeting: dict[Reserved, list[Part]] = defaultdict(list)
+    # Numbers that a process has burnt: it never gives them again. It does not know of
+    # those that the program reserved for itself.
+    lives: dict[tuple[Process, str], list[Part]] = defaultdict(list)
     nowhere, after_rollback = [], []
     for part in parts:
         reserved = part.reserved
+        if part.given.word in ("given", "had"):
+            lives[part.given.process, part.given.counter].append(part)
         if reserved is None:
             nowhere.append(part)
             standing[part.given.counter].append(part)
@@ -106,8 +122,8 @@ def _check_numbers(
             fleeting[reserved].append(part)
         else:
             standing[part.given.counter].append(part)
-    twice = []
-    for group in (*standing.values(), *fleeting.values()):
+    twice: list[Part] = []
+    for group in (*standing.values(), *fleeting.values(), *lives.values()):
         group.sort(key=lambda part: part.low)
         highest = None
         for part in group:
@@ -116,7 +132,7 @@ def _check_numbers(
             if highest is None or part.high > highest.high:
                 highest = part
     for what, found in (
-        (DUPLICATES, twice),
+        (DUPLICATES, dict.fromkeys(twice)),
         (FROM_NOWHERE, nowhere),
         (AFTER_ROLLBACK, after_rollback),
     ):
@@ -124,6 +140,33 @@ def _check_numbers(
         if found:
             verdict.failures.append(f"{what.capitalize()}: {_some(found)}")
     return standing
+
+
+def _check_kept(
+    verdict: Verdict,
+    evidence: Evidence,
+    standing: dict[str, list[Part]],
+    figures: dict[str, Any],
+) -> None:
+    """Nobody else has a number that an object kept; add those to what stands."""
+    kept: dict[str, list[Part]] = defaultdict(list)
+    for each in evidence.kept:
+        if each.block is None or each.block.outcomes() == {KEPT}:
+            kept[each.counter].append(Part(each.low, each.high, each, None))
+    wrong = []
+    for counter, parts in kept.items():
+        parts.sort(key=lambda part: part.low)
+        numbers = [part.low for part in parts]
+        wrong += [one for one, two in pairwise(parts) if one.low == two.low]
+        for part in standing[counter]:
+            found = parts[bisect_left(numbers, part.low) : bisect(numbers, part.high)]
+            wrong += [
+                one for one in found if one.given.process is not part.given.process
+            ]
+        standing[counter] += parts
+    figures[ELSEWHERE] = len(wrong)
+    if wrong:
+        verdict.failures.append(f"{ELSEWHERE.capitalize()}: {_some(wrong)}")
 
 
 def _check_ranges(
@@ -208,6 +251,7 @@ def _check_explicit(
             if (
                 part.given.process is process
                 and part.given.asked_at > at
+                and part.given.word != "had"  # since when, nobody noted
                 and part.low <= number <= part.high
             ):
                 text = f"Seat {process.seat} chose {number}, and then gave it."
@@ -230,6 +274,23 @@ def check_site(evidence: Evidence) -> list[str]:
     """Check that the site did reserve ranges."""
     site = evidence.processes.get(WEB)
     return [] if site and site.reserved else ["The site reserved no range."]
+
+
+def check_saved_again(evidence: Evidence, *, servers: bool) -> list[str]:
+    """Check that objects whose rows were rolled back did keep their ids, or not.
+
+    Not of ids that somebody may have chosen: those may change anywhere.
+    """
+    kept, reborn = (
+        sum(evidence.again[word, model] for model in ("Order", "Item"))
+        for word in ("kept", "reborn")
+    )
+    wrongs = [] if kept else ["No object that was saved again kept its id."]
+    if servers and reborn:
+        wrongs.append(f"{reborn} objects that were saved again got another id.")
+    elif not servers and not reborn:
+        wrongs.append("No object that was saved again got another id.")
+    return wrongs
 
 
 def _some(things: Iterable[Any]) -> str:

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 ORDERS, PLAIN = "orders/A", "plain-things/A"
+PEOPLE, PLACES, LINES = "people/A", "places/A", "orderlines/A"
 GAPLESS = "letters"
 
 
@@ -24,7 +25,13 @@ def counter_of(model: str) -> str | None:
     """Return the counter of a model, None where it has gapless ids."""
     if model == "Item":
         return items()
-    return {"Order": ORDERS, "Plain": PLAIN}.get(model)
+    return _COUNTERS.get(model)
+
+
+_COUNTERS = {
+    **{"Order": ORDERS, "OrderLine": LINES, "Plain": PLAIN},
+    **{"Person": PEOPLE, "Restaurant": PLACES},
+}
 
 
 def number_of(id: str) -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.long.torture import seats
-from tests.long.torture.checker import Verdict, check_site
+from tests.long.torture.checker import Verdict, check_saved_again, check_site
 from tests.long.torture.counters import ORDERS
 from tests.long.torture.evidence import Evidence, Process
 from tests.long.torture.plan import (
@@ -25,6 +25,7 @@ def check_course(
     stored: Stored,
     course: Course,
     *,
+    servers: bool,
     alive: bool,
     thorough: bool,
 ) -> None:
@@ -45,6 +46,7 @@ def check_course(
     if alive:
         given = verdict.tables["Numbers"]["given"]
         verdict.failures += course.nothing_done(given)
+        verdict.failures += check_saved_again(evidence, servers=servers)
     if thorough:
         verdict.failures += _missing(evidence, course)
 

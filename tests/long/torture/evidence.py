@@ -94,7 +94,9 @@ class Given:
     at: int
     block: Block | None
     process: Process
-    is_from_site: bool = False
+    # "given" out of memory, or, noted after something else, "had"; "got" from the
+    # site; "lent" to the program; "kept" by an object of before.
+    word: str = "given"
 
 
 @dataclass
@@ -149,6 +151,10 @@ class Evidence:
     may_exist: set[str] = field(default_factory=set)
     counted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     counting: Counter[str] = field(default_factory=Counter)
+    # Ids that objects kept when they were saved again, and how often each model's
+    # objects did, or got another: ("kept" or "reborn", model).
+    kept: list[Given] = field(default_factory=list)
+    again: Counter[tuple[str, str]] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
     tried: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -201,11 +207,10 @@ class _Reader:
             case "retry":
                 self._retries += 1
                 evidence.retries += 1
-            case "given" | "got":
+            case "given" | "got" | "lent" | "had":
                 for span in rest:
                     low, high = map(int, span.split("-"))
-                    from_site = entry.word == "got"
-                    self._give(entry.at, first, low, high, from_site=from_site)
+                    self._give(entry.at, first, low, high, entry.word)
             case "counting":
                 evidence.counting[first] += 1
             case "counted":
@@ -302,13 +307,26 @@ class _Reader:
         self._returning = None
 
     def _give(
-        self, at: int, counter: str, low: int, high: int, *, from_site: bool = False
+        self, at: int, counter: str, low: int, high: int, word: str = "given"
     ) -> None:
-        given = Given(
-            *(counter, low, high, self._asked_at, at, self._block, self._process),
-            is_from_site=from_site,
-        )
+        asked_at, block = self._asked_at, self._block
+        given = Given(counter, low, high, asked_at, at, block, self._process, word)
         self._evidence.given.append(given)
+
+    def on_reborn(self, at: int, model: str, id: str, name: str) -> None:
+        self._evidence.again["reborn", model] += 1
+        self.on_born(at, model, id, name)
+
+    def on_kept(self, at: int, model: str, id: str, name: str) -> None:
+        self._evidence.again["kept", model] += 1
+        counter, number = counter_of(model), number_of(id)
+        assert counter is not None
+        asked_at, block = self._asked_at, self._block
+        kept = Given(
+            counter, number, number, asked_at, at, block, self._process, "kept"
+        )
+        self._evidence.kept.append(kept)
+        self._row(model, id, name)
 
     def on_born(self, at: int, model: str, id: str, name: str) -> None:
         counter = counter_of(model)

@@ -19,7 +19,7 @@ def lend(size: int, used: int, then: str) -> None:
     low, high = lent.range.low, lent.range.high
     last = low - 1 + used
     if used:
-        note("given", ORDERS, f"{low}-{last}")
+        note("lent", ORDERS, f"{low}-{last}")
     if then == "late":
         later = reservation.reserve("orders", size)
         must_be_refused(_return, high, last, lent.ticket)

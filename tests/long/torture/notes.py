@@ -7,9 +7,13 @@ A COUNTER is the key of a HiLoDocument, SPAN is ``low-high``.
 ``reserving`` then ``range COUNTER LOW HIGH bound|free``;
 ``returning COUNTER HIGH LAST`` then ``returned`` or ``refused``;
 ``locked`` after either, where a lock kept it from being done;
-``given COUNTER SPAN ...`` from this process's ranges, ``got COUNTER SPAN ...`` from
-the site's; ``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
+``given COUNTER SPAN ...`` from this process's ranges, ``lent COUNTER SPAN`` of a range
+that the program reserved for itself, ``got COUNTER SPAN ...`` from the site's;
+``counting COLLECTION`` then ``counted COLLECTION NUMBER``, gapless;
 ``making MODEL NAME ...`` before rows are inserted, ``born MODEL ID NAME`` after;
+``had COUNTER SPAN ...`` what objects had got whose rows were refused, or not tried;
+``kept MODEL ID NAME`` an object whose row was rolled back or refused and that was saved
+again, with its former id, or ``reborn MODEL ID NAME``, with another;
 ``choosing NUMBER`` then ``chosen ID NAME`` a row with an explicit id;
 ``collided own|chosen ID ...`` rows that the table refused;
 ``open`` and ``shut kept|undone|unknown`` a block, or what acts as one;

@@ -1,8 +1,9 @@
 """What a user does to ids and rows, one operation a method."""
 
+import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -20,11 +21,22 @@ from django_hilo.generator import (
 )
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
-from tests.apps.records.models import Letter, Order, Plain
+from tests.apps.records.models import (
+    Letter,
+    Order,
+    OrderLine,
+    Person,
+    Plain,
+    Restaurant,
+)
+from tests.long.torture import lost
 from tests.long.torture.blocks import alone, guarded
-from tests.long.torture.counters import ORDERS, PLAIN, items
+from tests.long.torture.counters import ORDERS, PLAIN, counter_of, items, number_of
 from tests.long.torture.errors import Doomed
 from tests.long.torture.notes import note, spans_of
+
+# The email that a person has before the run begins.
+TAKEN = "taken"
 
 
 class Operations:
@@ -58,6 +70,10 @@ class Operations:
         Order.objects.assign_ids(orders)
         if not saves:
             give([order.pk for order in orders])
+            if connection.in_atomic_block:
+                for order in orders:
+                    order.noted = order.pk
+                lost.hold(*orders)
             return
         with self._rows():
             for order in orders:
@@ -113,21 +129,114 @@ class Operations:
 
     def _insert_plain(self, rows: list[Plain], *, chosen: bool = False) -> None:
         """Insert rows; a number that somebody chose may be in the way."""
-        inside = connection.in_atomic_block
+        with self._refusable(rows, is_own=not chosen) as collided:
+            if len(rows) == 1:
+                rows[0].save(force_insert=True)
+            else:
+                Plain.objects.bulk_create(rows)
+            if chosen:
+                note("chosen", rows[0].pk, rows[0].name)
+            else:
+                bear(*rows)
+        if collided:
+            self._note_collided(rows, chosen=chosen)
+
+    def _note_collided(self, rows: list[Plain], *, chosen: bool = False) -> None:
+        note("collided", "chosen" if chosen else "own", *[row.pk for row in rows])
+        # Of others that were refused together, somebody may choose a number later: the
+        # object that keeps it would write over that row.
+        if len(rows) == 1 and not chosen:
+            lost.add(*rows)
+
+    @contextmanager
+    def _refusable(
+        self, rows: list[Any], *, is_own: bool = True
+    ) -> Iterator[list[str]]:
+        """Insert rows; what is given gets the error of a table that refuses them."""
+        inside, refused = connection.in_atomic_block, list[str]()
         try:
             with guarded() if inside else alone():
-                if len(rows) == 1:
-                    rows[0].save(force_insert=True)
-                else:
-                    Plain.objects.bulk_create(rows)
-                if chosen:
-                    note("chosen", rows[0].pk, rows[0].name)
-                else:
-                    bear(*rows)
+                try:
+                    yield refused
+                except BaseException:
+                    if is_own and (inside or is_refusal()):
+                        note_ids(*rows)
+                    raise
         except IntegrityError as error:
             if connection.needs_rollback:
                 raise Doomed(str(error)) from error
-            note("collided", "chosen" if chosen else "own", *[row.pk for row in rows])
+            refused.append(str(error))
+
+    def create_child(self) -> None:
+        with self._rows():
+            name = self._made(Restaurant, 1)[0]
+            bear(Restaurant.objects.create(name=name, stars=1))
+
+    def create_line(self) -> None:
+        """Create an order with a line, which are lost and saved again together."""
+        [name] = self._new_names(1)
+        order = Order(name=name)
+        line = OrderLine(order=order)
+        note("making", "OrderLine", name, name)
+        with self._rows():
+            order.save()
+            line.save()
+            _note_row("born", order)
+            bear(line)
+
+    def refused(self, count: int) -> None:
+        """Save people of whom one has the email of somebody else."""
+        people = [Person(email=name) for name in self._new_names(count)]
+        name, people[-1].email = people[-1].email, TAKEN
+        with self._refusable(people) as refused:
+            if count == 1:
+                people[0].save()
+            else:
+                Person.objects.bulk_create(people)
+        assert refused, f"The email {TAKEN!r} is there twice."
+        people[-1].email = name
+        lost.add(*people)
+
+    def save_again(self, model: str, count: int, way: str) -> None:
+        """Save objects whose rows were rolled back or refused before."""
+        # Number by number: those that somebody chose may be in the way.
+        rows = lost.take(model, 1 if model == "Plain" else count)
+        if not rows:
+            return
+        groups = [rows]
+        if model == "OrderLine":
+            groups.insert(0, [line.order for line in rows])
+        note("making", model, *(name_of(row) for group in groups for row in group))
+        if model == "Plain":
+            with self._refusable(rows) as collided:
+                rows[0].save()
+                self._bear_again(*rows)
+            if collided:
+                self._note_collided(rows)
+            return
+        with self._rows():
+            lost.hold(*rows)
+            try:
+                if "assign_ids" in way:
+                    for group in groups:
+                        type(group[0]).objects.assign_ids(group)
+                for group in groups:
+                    _save(group, in_bulk="bulk_create" in way)
+            except BaseException:
+                if connection.in_atomic_block:
+                    for group in groups:
+                        note_ids(*group)
+                raise
+            for group in groups:
+                self._bear_again(*group)
+
+    def _bear_again(self, *rows: Any) -> None:
+        for row in rows:
+            former = getattr(row, "noted", None)
+            word = "kept" if row.pk == former else "reborn" if former else "born"
+            _note_row(word, row)
+            if not name_of(row).startswith(f"{self._start}."):
+                note("did", "rows saved again by another thread")
 
     def gapless(self) -> None:
         with self._rows():
@@ -166,11 +275,14 @@ class Operations:
 
     def _made(self, model: type[models.Model], count: int) -> list[str]:
         """Return names of rows that are to be made."""
-        first = self._names
-        self._names += count
-        names = [f"{self._start}.{first + place}" for place in range(count)]
+        names = self._new_names(count)
         note("making", model.__name__, *names)
         return names
+
+    def _new_names(self, count: int) -> list[str]:
+        first = self._names
+        self._names += count
+        return [f"{self._start}.{first + place}" for place in range(count)]
 
     def _rows(self) -> AbstractContextManager[None]:
         return nullcontext() if connection.in_atomic_block else alone()
@@ -188,10 +300,47 @@ def order_number(id: str) -> int:
     return number
 
 
-def bear(*rows: models.Model) -> None:
-    """Note rows that were inserted."""
+def bear(*rows: Any) -> None:
+    """Note rows that were inserted, to be saved again if they are rolled back."""
     for row in rows:
-        note("born", type(row).__name__, row.pk, row.name)  # type: ignore[attr-defined]
+        _note_row("born", row)
+    lost.hold(*(row for row in rows if not isinstance(row, Letter | Plain)))
+
+
+def _note_row(word: str, row: Any) -> None:
+    note(word, type(row).__name__, row.pk, name_of(row))
+    row.noted = row.pk
+
+
+def _save(rows: list[Any], *, in_bulk: bool) -> None:
+    if in_bulk and not isinstance(rows[0], Restaurant):
+        type(rows[0]).objects.bulk_create(rows)
+        return
+    for row in rows:
+        row.save()
+
+
+def note_ids(*rows: Any) -> None:
+    """Note the ids that objects have got without a row."""
+    ids = [row.pk for row in rows if row.pk and row.pk != getattr(row, "noted", None)]
+    for row in rows:
+        row.noted = row.pk
+    if ids:
+        counter = counter_of(type(rows[0]).__name__)
+        note("had", counter, *spans_of(number_of(str(id)) for id in ids))
+
+
+def name_of(row: Any) -> str:
+    """Return the text by which a row is known to be its writer's."""
+    if isinstance(row, OrderLine):
+        return row.order.name
+    name: str = row.email if isinstance(row, Person) else row.name
+    return name
+
+
+def is_refusal() -> bool:
+    """Whether the error that is being handled is that of a unique column."""
+    return isinstance(sys.exception(), IntegrityError)
 
 
 ROWS = {
@@ -206,5 +355,9 @@ ROWS = {
     "bulk_create_plain",
     "explicit",
     "gapless",
+    "create_child",
+    "create_line",
+    "refused",
+    "save_again",
 }
 Operation = Callable[..., Any]

@@ -28,7 +28,7 @@ def parts_of(evidence: Evidence) -> Iterator[Part]:
     }
     nothing = _Ranges([])
     for given in evidence.given:
-        seat = WEB if given.is_from_site else given.process.seat
+        seat = WEB if given.word == "got" else given.process.seat
         known = ranges.get(seat, {}).get(given.counter, nothing)
         yield from known.split(given)
 

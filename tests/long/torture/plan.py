@@ -28,6 +28,10 @@ _ROWS = {
     "bulk_create_plain": 2,
     "explicit": 3,
     "gapless": 3,
+    "create_child": 3,
+    "create_line": 3,
+    "refused": 3,
+    "save_again": 12,
 }
 _LOANS = {"lend": 4, "return_ranges": 2, "return_idle": 2}
 _WEB = {
@@ -83,6 +87,22 @@ LONGEST_JUMP = 300
 # What is done about a lent range.
 RETURNS = {"proper": 4, "keep": 2, "forged": 3, "replayed": 3, "late": 2, "below": 2}
 RAVEN_RETURNS = {"proper": 4, "keep": 2, "replayed": 4, "below": 3}
+
+# Whose objects are saved again, and how.
+AGAIN = {
+    "Order": 4,
+    "Item": 4,
+    "OrderLine": 3,
+    "Restaurant": 2,
+    "Person": 2,
+    "Plain": 1,
+}
+WAYS = {
+    "save": 4,
+    "bulk_create": 3,
+    "assign_ids, save": 2,
+    "assign_ids, bulk_create": 2,
+}
 
 # The most ids and rows of an operation; the most numbers of a lent range.
 _MOST = {
@@ -276,6 +296,13 @@ class _Planner:
 
     def _assign_ids(self) -> dict[str, Any]:
         return {"count": self._count(50), "saves": self._random.random() < 0.5}
+
+    def _refused(self) -> dict[str, Any]:
+        return {"count": self._count(20)}
+
+    def _save_again(self) -> dict[str, Any]:
+        model, way = _pick(self._random, AGAIN), _pick(self._random, WAYS)
+        return {"model": model, "count": self._count(60), "way": way}
 
     def _explicit(self) -> dict[str, Any]:
         return {"jump": self._count(LONGEST_JUMP)}

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection, connections
 
 from django_hilo.exceptions import HiLoError
-from tests.long.torture import forking, loans, notes, web
+from tests.long.torture import forking, loans, lost, notes, web
 from tests.long.torture.blocks import guarded, run_block, run_transaction
 from tests.long.torture.errors import EXPECTED, OF_HILO, expect
 from tests.long.torture.notes import note
@@ -105,6 +105,7 @@ class Process:
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             notes.open_for(self._folder, seat)
+            lost.forget()
             for alias in connections:
                 if hasattr(connections._connections, alias):  # type: ignore[attr-defined]
                     del connections[alias]

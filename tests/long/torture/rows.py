@@ -1,6 +1,8 @@
 """Whether each row is there that was committed, with its data, and no other."""
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from tests.long.torture.counters import GAPLESS, counter_of, number_of
@@ -42,11 +44,14 @@ def wrongs(evidence: Evidence, stored: Stored) -> list[str]:
     failures = []
     for what, wrong in (
         ("Committed, but not in the table", kept - rows),
-        ("Rolled back, but in the table", (undone - kept) & rows),
+        ("Rolled back, but in the table", (undone - kept - unnoted) & rows),
         ("In the table, but of no committed transaction", rows - kept - unnoted),
     ):
         if wrong:
             failures.append(f"{what}: {_some(wrong)}")
+    times = Counter((model, name) for model, _, name in rows)
+    if twice := [row for row in rows if times[row[0], row[2]] > 1]:
+        failures.append(f"One object, two rows: {_some(twice)}")
     evidence.done["rows committed"] = len(rows)
     evidence.done["rows rolled back"] = len(undone)
     evidence.done["rows that nobody lived to note"] = len(unnoted)
@@ -62,7 +67,20 @@ def _give_unnoted(evidence: Evidence, rows: Iterable[Row]) -> None:
         if counter and process and number not in evidence.choosing:
             at = process.last
             given = Given(counter, number, number, at, at, None, process)
-            evidence.given.append(given)
+            if _was_given(evidence, given):
+                evidence.kept.append(replace(given, word="kept"))
+            else:
+                evidence.given.append(given)
+
+
+def _was_given(evidence: Evidence, again: Given) -> bool:
+    """Whether the process of a row noted its number before, for the same object."""
+    return any(
+        given.process is again.process
+        and given.counter == again.counter
+        and given.low <= again.low <= given.high
+        for given in evidence.given
+    )
 
 
 def _gapless_wrongs(evidence: Evidence, stored: Stored) -> list[str]:

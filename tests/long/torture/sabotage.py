@@ -1,6 +1,8 @@
 """Takes a protection away, to prove that its absence is seen."""
 
 import os
+import threading
+from copy import copy
 from typing import Any
 
 VARIABLE = "HILO_TORTURE_SABOTAGE"
@@ -8,6 +10,9 @@ VARIABLE = "HILO_TORTURE_SABOTAGE"
 KINDS = {
     "fork": "a child keeps the ranges of its parent",
     "bond": "SQLite: a range survives the rollback of its transaction",
+    "burnt": "SQLite: a number that was rolled back is given again",
+    "pair": "SQLite: after the commit a range is in the pool and in the transaction",
+    "sure": "SQLite: a rolled-back id counts as sure, whoever has its number now",
     "lock": "servers: nobody locks the row",
     "ticket": "a return needs no ticket",
     "replay": "a return needs not be of the newest range of its issuer",
@@ -22,8 +27,9 @@ def break_product(kind: str) -> None:
     from django.db.models import QuerySet
 
     from django_hilo._allocation import explicit_ids, pool
-    from django_hilo._database import connection, rollback
+    from django_hilo._database import connection
     from django_hilo.counters import reservation
+    from django_hilo.fields import doubtful_ids
 
     def keep_ranges() -> None:
         pool._pool.pid = os.getpid()
@@ -42,7 +48,47 @@ def break_product(kind: str) -> None:
     elif kind == "lock":
         QuerySet.select_for_update = lambda self, **kwargs: self  # type: ignore
     elif kind == "bond":
-        rollback.RollbackDetector.is_alive = lambda self: True  # type: ignore[method-assign]
+        _keep_rolled_back()
+    elif kind == "burnt":
+        pool.Counter.burn = lambda self, number: None  # type: ignore[method-assign]
+    elif kind == "pair":
+        _keep_committed()
+    elif kind == "sure":
+        doubtful_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
+
+
+def _keep_rolled_back() -> None:
+    """Keep the marks of work that was rolled back, and the ranges with them."""
+    from django_hilo._database.transaction import ConnectionState, Outcome
+
+    settle: Any = ConnectionState._settle
+
+    def settle_others(self: Any, mark: Any, outcome: Outcome) -> None:
+        if outcome is not Outcome.ROLLED_BACK:
+            settle(self, mark, outcome)
+
+    ConnectionState._settle = settle_others  # type: ignore[method-assign]
+
+
+def _keep_committed() -> None:
+    """Let later transactions of a thread take of a copy of each committed range too."""
+    from django_hilo._allocation import bound_ranges
+
+    commit: Any = bound_ranges.Bound.commit
+    held: Any = bound_ranges.held
+    copies = threading.local()
+
+    def commit_and_keep(self: Any) -> None:
+        kept = bound_ranges.Bound(self.key, list(map(copy, self.ranges)))
+        commit(self)
+        vars(copies).setdefault(self.key, []).append((None, kept))
+
+    def held_and_kept(connection: Any, counter: Any) -> list[Any]:
+        found: list[Any] = held(connection, counter)
+        return found + vars(copies).get(counter.key, [])
+
+    bound_ranges.Bound.commit = commit_and_keep  # type: ignore[method-assign]
+    bound_ranges.held = held_and_kept
 
 
 def _trust_returns() -> None:

@@ -1,9 +1,11 @@
 """What the database holds after a run."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tests.long.torture.counters import highest_item, items
 from tests.long.torture.evidence import Row
+from tests.long.torture.operations import TAKEN
 
 
 @dataclass
@@ -21,12 +23,25 @@ def stored() -> Stored:
 
     from django_hilo.models import GaplessCounter, HiLoDocument
     from tests.apps.numbers.models import Item
-    from tests.apps.records.models import Letter, Order, Plain
+    from tests.apps.records.models import (
+        Letter,
+        Order,
+        OrderLine,
+        Person,
+        Plain,
+        Restaurant,
+    )
 
+    columns: dict[Any, str] = {
+        **dict.fromkeys((Order, Item, Plain, Letter, Restaurant), "name"),
+        # A line has the name of its order, and must follow it.
+        **{OrderLine: "order__name", Person: "email"},
+    }
     rows = [
         (model.__name__, str(pk), name)
-        for model in (Order, Item, Plain, Letter)
-        for pk, name in model.objects.values_list("pk", "name")  # type: ignore[attr-defined]
+        for model, column in columns.items()
+        for pk, name in model.objects.values_list("pk", column)
+        if name != TAKEN
     ]
     counters = HiLoDocument.objects.values_list("pk", "max")
     gapless = GaplessCounter.objects.values_list("pk", "last")
