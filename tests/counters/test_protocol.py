@@ -729,6 +729,39 @@ class TestTheTraceOfTheDocs:
         assert reservation.reserve("orders", 1).range.low not in played.given
 
 
+def test_the_trace_of_a_rollback_comes_to_pass(protocol):
+    machine, reserved = protocol(), ""
+    for line in steps_of("After a rollback"):
+        name, verb, *_ = line.split()
+        who = "AB".index(name)
+        process, model = machine.simulated[who], machine.twins[who]
+        number = int((re.findall(r"\d+", line) or [0])[0])
+        if verb == "begins":
+            machine.begin(who)
+        elif verb == "rolls":
+            machine.rollback(0)
+        elif verb == "uses":
+            machine.use(who, 1)
+            assert max(model.own) == number
+        elif verb in {"keeps", "loses"}:
+            with_burnt = [each for each in machine.twins if each.burnt]
+            assert model.burnt == {number}
+            machine.save_again(with_burnt.index(model))
+            assert (number not in model.burnt) == (verb == "keeps")
+        else:
+            # The next line needs a number, or wants to keep one.
+            assert verb == "reserves"
+            reserved = line
+            continue
+        shown = re.search(r"\(Max (\d+), low (\d+)\)", reserved + line)
+        reserved = ""
+        if shown:
+            with process.running():
+                row = HiLoDocument.objects.values_list("max", "low").first()
+            assert (row or (0, 0)) == (int(shown[1]), int(shown[2])), line
+    assert machine.counter.given == {1, 6}
+
+
 def test_a_return_of_before_a_restore_cannot_lower_max_after_hilo_raise_max():
     mine = reservation.reserve("orders", 3)
     backup = HiLoDocument.objects.values().get()

@@ -47,7 +47,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Skipped:
-    """What a reservation tells: it skipped the numbers over ``met``, under ``first``."""
+    """A reservation skipped the numbers over ``met`` and under ``first``."""
 
     met: int
     first: int
