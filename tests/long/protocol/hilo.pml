@@ -9,7 +9,8 @@
  * number), MESSAGES (how many returns are under way at once; which is lost is free).
  *
  * What databases and rules there are, by -D:
- *   BOUND            a range is reserved inside the caller's transaction, as on SQLite
+ *   BOUND            a range is reserved inside the caller's transaction, as on SQLite;
+ *                      numbers that a rollback burns are kept, or given up
  *   LENT             ranges may be lent to clients that return them without a ticket:
  *                      low <= last instead, and the mark that the newest range is lent
  *     NO_MARK          the same without the mark
@@ -22,6 +23,9 @@
  *   RAVENDB_RETURN   a return is taken by RavenDB's rule: no lower bound, no ticket
  *   NO_TICKET        it is taken by the lower bound, low - 1 <= last, without a ticket
  *   KEEP             a range is kept when the transaction that reserved it rolls back
+ *   FORGET           burnt numbers are forgotten
+ *   UNSEEN           every burnt number is kept, whatever Max was
+ *   OUTLIVE          the answer of a reservation that rolls back holds
  *   SHARE            a child of a fork goes on with the range of its parent
  *   TRUST            a range counts as reserved although its COMMIT failed
  *   RAISE_MAX_ONLY   RAISE_MAX leaves a counter alone whose Max is high enough
@@ -54,6 +58,10 @@ typedef Memory {
 #ifdef OWN
     ; short own               /* as given, of this process alone */
 #endif
+#ifdef BOUND
+    /* Bit n: a rollback undid the number n; and no reservation has told of it since. */
+    ; byte undone; byte burnt
+#endif
 };
 
 /* A return under way; high 0: none. */
@@ -68,7 +76,8 @@ short given;                  /* bit n: the number n was given */
 byte writer = NOBODY;         /* whose transaction has the lock of the database */
 Row before;                   /* the row, should it roll back */
 Memory bound;                 /* the range that it reserved */
-short tentative;              /* what it gave, should it commit */
+short tentative;              /* what it gave or kept, should it commit */
+bit told;                     /* it has reserved, which tells of burnt numbers */
 #endif
 
 #ifdef RESTORE
@@ -76,7 +85,7 @@ Row saved;                    /* the backup */
 bit restored, raised;
 #endif
 
-byte i, ticket, low;          /* scratch, 0 between the steps */
+byte i, ticket, low, met, held;   /* scratch, 0 between the steps */
 
 /* ---- what is told of a step: a trail of a fault prints it ---- */
 
@@ -115,6 +124,13 @@ inline forget_message(m) {
 #else
 #define own_of(p) 0
 #endif
+#ifdef BOUND
+#define undone_of(p) (memory[p].undone * 256 + memory[p].burnt)
+#else
+#define undone_of(p) 0
+#endif
+#define is_sorted(p, q) (place_of(p) > place_of(q) || \
+    (place_of(p) == place_of(q) && undone_of(p) >= undone_of(q)))
 #define place_of(p) ((((((memory[p].high * 16 + memory[p].next) * 16 + \
     memory[p].seen) * 8 + memory[p].ticket) * 2 + memory[p].lent) * 2 + \
     is_writer(p)) * 256 + own_of(p))
@@ -125,13 +141,14 @@ inline sort() {
     do
     :: i + 1 < PROCESSES ->
         if
-        :: place_of(i) >= place_of((i + 1)) -> i++
+        :: is_sorted(i, (i + 1)) -> i++
         :: else ->
             swap(high); swap(next); swap(seen); swap(ticket); swap(lent);
 #ifdef OWN
             swap(own);
 #endif
 #ifdef BOUND
+            swap(undone); swap(burnt);
             if
             :: writer == i -> writer = i + 1
             :: writer == i + 1 -> writer = i
@@ -148,6 +165,23 @@ inline sort() {
 inline sort() { skip }
 #endif
 
+/* ---- so can burnt numbers, which nobody can give or keep any more ---- */
+
+#ifdef BOUND
+#define bits_over(number) ~(bit_of((number + 1)) - 1)
+#define bits_left(range) (range.high -> bits_over(range.next - 1) : 0)
+#define bound_left(process) (writer == process -> bits_left(bound) : 0)
+/* No return lowers Max below this. */
+#define least_of(row) highest_of((row.low -> row.low - 1 : row.max), row.floor)
+#define least_max (writer == NOBODY || least_of(row) < least_of(before) -> \
+    least_of(row) : least_of(before))
+#define tidy_low(row) \
+    if \
+    :: row.low && !(held & bit_of(row.ticket)) -> row.low = 0 \
+    :: else \
+    fi
+#endif
+
 inline tidy() {
     i = 0;
     do
@@ -157,11 +191,15 @@ inline tidy() {
         :: else
         fi;
         if :: !is_alive(memory[i].ticket) -> memory[i].ticket = 0 :: else fi;
+#ifdef BOUND
+        held = held | bit_of(memory[i].ticket);
+#endif
         i++
     :: else -> break
     od;
 #ifdef BOUND
     if :: !is_alive(bound.ticket) -> bound.ticket = 0 :: else fi;
+    held = held | bit_of(bound.ticket);
 #endif
     i = 0;
     do
@@ -173,10 +211,32 @@ inline tidy() {
 #if !defined(RAVENDB_RETURN) && !defined(NO_TICKET)
         if :: !sent[i].lent && !sent[i].ticket -> forget_message(i) :: else fi;
 #endif
+#ifdef BOUND
+        held = held | bit_of(sent[i].ticket);
+#endif
         i++
     :: else -> break
     od;
     i = 0;
+#ifdef BOUND
+    tidy_low(row);
+    tidy_low(before);
+    held = 0;
+    low = least_max;
+    do
+    :: i < PROCESSES ->
+        memory[i].undone = memory[i].undone & (bits_left(memory[i]) | bound_left(i) |
+            bits_over(highest_of(memory[i].seen, low)));
+#ifndef UNSEEN
+        memory[i].burnt = memory[i].burnt & bits_over(low);
+#endif
+        if :: memory[i].seen <= low -> memory[i].seen = 0 :: else fi;
+        i++
+    :: else -> break
+    od;
+    low = 0;
+    i = 0;
+#endif
     sort()
 }
 
@@ -231,11 +291,17 @@ inline hold(range) {
     range.lent = row.lent
 }
 
+#ifdef BOUND
+#define undone_by_me memory[me].undone
+#else
+#define undone_by_me 0
+#endif
+
 inline give(number) {
 #ifdef OWN
 #define was_given (memory[me].own & bit_of(number))
 #else
-#define was_given (given & bit_of(number))
+#define was_given ((given | undone_by_me) & bit_of(number))
 #endif
     if
     :: was_given -> printf("%c uses %d: AGAIN\n", name(me), number); assert(false)
@@ -247,13 +313,52 @@ inline give(number) {
 #endif
 }
 
+#ifdef BOUND
+/* Objects that a rollback left with their numbers are saved again. Those keep them whose
+   numbers this reservation skips, since it found Max under them. */
+#ifdef UNSEEN
+#define is_kept(number) (memory[me].burnt & bit_of(number))
+#else
+#define is_kept(number) \
+    ((memory[me].burnt & bit_of(number)) && number > met && number < row.low)
+#endif
+
+inline keep(kept) {
+    low = 1;
+    do
+    :: low <= LAST ->
+        if
+        :: is_kept(low) ->
+            if
+            :: (given | tentative) & bit_of(low) ->
+                printf("%c keeps %d: AGAIN\n", name(me), low); assert(false)
+            :: else -> printf("%c keeps %d\n", name(me), low)
+            fi;
+            kept = kept | bit_of(low)
+        :: else
+        fi;
+        low++
+    :: else -> break
+    od;
+    low = 0;
+    met = 0
+}
+#endif
+
 inline reserve(n, is_lent) {
+#ifdef BOUND
+    met = highest_of(row.max, row.floor);
+#endif
     write_range(n, is_lent);
     hold(memory[me]);
     memory[me].seen = row.max;
     printf("%c reserves %d to %d", name(me), row.low, row.max);
     tell_row();
     low = 0;
+#ifdef BOUND
+    keep(given);
+    memory[me].burnt = 0;
+#endif
 #ifdef RAVENDB_RETURN
     give(memory[me].next);    /* its clients reserve only when they need a number */
     memory[me].next++;
@@ -361,6 +466,9 @@ inline crash() {
 #ifdef OWN
     memory[me].own = 0;
 #endif
+#ifdef BOUND
+    memory[me].undone = 0; memory[me].burnt = 0;
+#endif
     tidy()
 }
 
@@ -408,27 +516,35 @@ inline end_transaction() {
     writer = NOBODY;
     before.max = 0; before.floor = 0; before.low = 0; before.ticket = 0; before.lent = 0;
     tentative = 0;
+    told = 0;
     forget(bound);
     bound.seen = 0
 }
 
 inline reserve_bound(n) {
+    met = highest_of(row.max, row.floor);
     write_range(n, 0);
     hold(bound);
     printf("%c reserves %d to %d inside it", name(me), row.low, row.max);
     tell_row();
+    if :: !told -> keep(tentative) :: else fi;
+    told = 1;
     low = 0;
+    met = 0;
     tidy()
 }
 
-/* What only a transaction that rolls back saw may come again. */
+/* What only a transaction that rolls back saw may come again, in another process. */
 inline use_bound() {
     if
-    :: (given | tentative) & bit_of(bound.next) ->
+    :: (given | tentative | memory[me].undone) & bit_of(bound.next) ->
         printf("%c uses %d: AGAIN\n", name(me), bound.next); assert(false)
     :: else -> printf("%c uses %d inside it\n", name(me), bound.next)
     fi;
     tentative = tentative | bit_of(bound.next);
+#ifndef FORGET
+    memory[me].seen = highest_of(memory[me].seen, bound.next);
+#endif
     bound.next++;
     if :: bound.next > bound.high -> bound.seen = bound.high; forget(bound) :: else fi
 }
@@ -444,9 +560,16 @@ inline promote() {
     fi
 }
 
+/* The rows of a transaction are gone, or the process believes so. */
+inline burn() {
+    memory[me].undone = memory[me].undone | tentative;
+    memory[me].burnt = memory[me].burnt | tentative
+}
+
 inline commit() {
     given = given | tentative;
     promote();
+    if :: told -> memory[me].burnt = 0 :: else fi;
     printf("%c commits\n", name(me));
     end_transaction();
     tidy()
@@ -455,6 +578,7 @@ inline commit() {
 /* The answer to COMMIT was lost: the rows may be there, the range is burnt. */
 inline commit_unsure() {
     given = given | tentative;
+    burn();
     printf("%c commits, and does not know it\n", name(me));
     end_transaction();
     tidy()
@@ -464,6 +588,12 @@ inline rollback() {
 #ifdef KEEP
     promote();
 #endif
+#ifdef OUTLIVE
+    given = given | (tentative & memory[me].burnt);
+    tentative = tentative & ~memory[me].burnt;
+    memory[me].burnt = 0;
+#endif
+    burn();
     copy(row, before);
     printf("%c rolls back", name(me));
     tell_row();
@@ -491,7 +621,13 @@ inline restore() {
 #ifdef RESTART
     i = 0;
     do
-    :: i < PROCESSES -> forget(memory[i]); memory[i].seen = 0; i++
+    :: i < PROCESSES ->
+        forget(memory[i]);
+        memory[i].seen = 0;
+#ifdef BOUND
+        memory[i].undone = 0; memory[i].burnt = 0;
+#endif
+        i++
     :: else -> break
     od;
     i = 0;

@@ -30,6 +30,10 @@ class Held:
     ticket: int
     lent: bool = False
 
+    @property
+    def left(self) -> int:
+        return self.high - self.next + 1
+
 
 @dataclass(frozen=True)
 class Message:
@@ -41,16 +45,28 @@ class Message:
     lent: bool = False
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """A reservation skipped the numbers over ``met`` and under ``first``."""
+
+    met: int
+    first: int
+
+    def has(self, number: int) -> bool:
+        return self.met < number < self.first
+
+
 def take(ranges: list[Held], n: int) -> list[int] | None:
     """Take ``n`` numbers out of the first ranges, or none where fewer are left."""
-    if sum(held.high - held.next + 1 for held in ranges) < n:
+    if sum(held.left for held in ranges) < n:
         return None
     numbers: list[int] = []
     for held in ranges:
         while held.next <= held.high and len(numbers) < n:
             numbers.append(held.next)
             held.next += 1
-    ranges[:] = [held for held in ranges if held.next <= held.high]
+    while ranges and not ranges[0].left:
+        del ranges[0]
     return numbers
 
 
@@ -115,6 +131,11 @@ class Counter:
             self.writer = self._before = None
 
     @property
+    def met(self) -> int:
+        """What the next reservation finds."""
+        return max(self.row.max, self.row.floor) if self.row else 0
+
+    @property
     def committed(self) -> Row | None:
         """The row as others see it."""
         return self.row if self.writer is None else self._before
@@ -129,13 +150,21 @@ class Process:
 
     counter: Counter
     capacity: int
-    binds: bool
+    binds: bool = False
     ranges: list[Held] = field(default_factory=list)
     seen: int = 0
+    # All that it gave, rolled back or not.
     own: set[int] = field(default_factory=set)
+    # What it gave in transactions that were rolled back, and the highest such number.
+    burnt: set[int] = field(default_factory=set)
+    highest_burnt: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    # The row's Max was at least this.
+    stored: int = 0
     in_transaction: bool = False
     bound: list[Held] = field(default_factory=list)
     bound_seen: int = 0
+    bound_skipped: list[Skipped] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)
 
     def use(self, n: int, *, unsure: bool = False) -> list[int]:
@@ -145,14 +174,12 @@ class Process:
         """
         numbers = take(self.ranges, n)
         if numbers is None and self.is_bound:
-            return self._use_bound(n)
+            numbers = self._use_bound(n)
         while numbers is None:
-            held = self.counter.reserve(max(self.capacity, n), self.seen)
             if unsure:
+                self.counter.reserve(max(self.capacity, n), self.seen)
                 unsure = False
-                continue
-            self.seen = max(self.seen, held.high)
-            self.ranges.append(held)
+            self._reserve(n)
             numbers = take(self.ranges, n)
         self.own.update(numbers)
         return numbers
@@ -160,13 +187,55 @@ class Process:
     def _use_bound(self, n: int) -> list[int]:
         numbers = take(self.bound, n)
         while numbers is None:
-            self.counter.lock(self)
-            held = self.counter.reserve(max(self.capacity, n), self.seen)
-            self.bound_seen = held.high
-            self.bound.append(held)
+            self._reserve_bound(n)
             numbers = take(self.bound, n)
         self.tentative.update(numbers)
+        # Whatever becomes of the transaction, it does not give them again.
+        self.highest_burnt = numbers[-1]
+        self.seen = max(self.seen, self.highest_burnt)
         return numbers
+
+    def _reserve(self, n: int) -> None:
+        held, skipped = self._reserve_any(n)
+        self.ranges.append(held)
+        self.skipped.append(skipped)
+        self.seen = max(self.seen, held.high)
+        self.stored = max(self.stored, held.high)
+
+    def _reserve_bound(self, n: int) -> None:
+        self.counter.lock(self)
+        held, skipped = self._reserve_any(n)
+        self.bound.append(held)
+        self.bound_skipped.append(skipped)
+        self.bound_seen = held.high
+
+    def _reserve_any(self, n: int) -> tuple[Held, Skipped]:
+        met = lowest = self.counter.met
+        if met < self.stored:  # it fell back: others may have the numbers from there
+            self.stored, lowest = met, self.stored
+        held = self.counter.reserve(max(self.capacity, n), self.seen)
+        return held, Skipped(lowest, held.next)
+
+    def save_again(self, numbers: set[int]) -> dict[int, bool]:
+        """Return which burnt numbers it keeps, and of each whether that is for good.
+
+        Reserves a range unless an earlier reservation has told.
+        """
+        if not self.has_been_told(max(numbers)):
+            if self.is_bound:
+                self._reserve_bound(0)
+            else:
+                self._reserve(0)
+        for_good = {n for n in numbers for each in self.skipped if each.has(n)}
+        kept = {n for n in numbers for each in self.bound_skipped if each.has(n)}
+        self.tentative |= kept - for_good
+        self.burnt -= kept | for_good
+        return {n: n in for_good for n in kept | for_good}
+
+    def has_been_told(self, number: int) -> bool:
+        """Whether a reservation has told of a burnt number."""
+        told = self.skipped + self.bound_skipped
+        return any(each.first > number for each in told)
 
     @property
     def is_bound(self) -> bool:
@@ -175,42 +244,52 @@ class Process:
     def would_write(self, n: int) -> bool:
         """Whether ``n`` numbers take a reservation."""
         held = [*self.ranges], [*self.bound] if self.is_bound else []
-        return all(
-            sum(each.high - each.next + 1 for each in ranges) < n for ranges in held
-        )
+        return all(sum(each.left for each in ranges) < n for ranges in held)
 
-    def send(self) -> Message | None:
-        """Let go of all ranges; return the newest, if there is one."""
+    @property
+    def newest(self) -> Held | None:
+        """The range that it can return; an older one, the counter would refuse."""
         newest = max(self.ranges, key=lambda held: held.high, default=None)
-        self.ranges = []
-        if newest is None:
-            return None
+        return newest if newest and newest.left else None
+
+    def send(self) -> Message:
+        """Let go of the newest range, and return it."""
+        newest = self.newest
+        assert newest is not None
         if self.is_bound:
             self.counter.lock(self)
-        return Message(newest.high, newest.next - 1, newest.ticket)
+        message = Message(newest.high, newest.next - 1, newest.ticket)
+        newest.high = message.last
+        self.stored = min(self.stored, message.last)
+        return message
 
     def hear(self, message: Message) -> None:
         """Learn that a return was taken."""
         if self.seen == message.high:
-            self.seen = message.last
+            self.seen = max(message.last, self.highest_burnt)
 
-    def begin(self) -> None:
-        self.in_transaction = True
+    def begin(self, *, binds: bool) -> None:
+        self.in_transaction, self.binds = True, binds
 
     def commit(self) -> None:
-        self.ranges += self.bound
+        self.ranges += [held for held in self.bound if held.left]
         self.seen = max(self.seen, self.bound_seen)
-        self.own |= self.tentative
+        self.stored = max(self.stored, self.bound_seen)
+        self.skipped += self.bound_skipped
         self._end(keep=True)
 
     def rollback(self) -> None:
+        self.burnt |= self.tentative
         self._end(keep=False)
 
     def _end(self, *, keep: bool) -> None:
         self.counter.unlock(self, keep=keep)
         self.in_transaction = False
         self.bound, self.bound_seen, self.tentative = [], 0, set()
+        self.bound_skipped = []
 
     def crash(self) -> None:
+        """End; another process starts in its place."""
         self.rollback()
-        self.ranges, self.seen, self.own = [], 0, set()
+        self.ranges, self.own, self.burnt, self.skipped = [], set(), set(), []
+        self.seen = self.highest_burnt = self.stored = 0
