@@ -11,7 +11,7 @@ from django_hilo import generator
 from django_hilo._allocation.target import CounterField, field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.instance_state import set_handled
-from django_hilo.fields.saving import id_fields, with_buckets
+from django_hilo.fields.saving import id_fields, refuse_doubtful, with_buckets
 from django_hilo.identifiers import check_anchor
 
 Model = TypeVar("Model", bound=models.Model)
@@ -54,7 +54,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
-            has_counter = issubclass(type(field), CounterField)
+            has_counter = isinstance(field, CounterField)
             if has_counter:
                 field.reserve_explicit(objects, using)
             if has_counter or field.is_key:
@@ -135,8 +135,11 @@ class HiLoQuerySet(models.QuerySet[Model]):
         batch_size: int | None = None,
     ) -> int:
         """Write the fields of the objects, and the buckets of sources among them."""
-        names = with_buckets(self.model, fields)
-        return super().bulk_update(objs, names, batch_size)
+        objects, names = list(objs), with_buckets(self.model, fields)
+        for field in id_fields(self.model):
+            for each in objects:
+                refuse_doubtful(each, field, self._written_to(), names)
+        return super().bulk_update(objects, names, batch_size)
 
     def _written_to(self) -> str:
         self._for_write = True

@@ -75,9 +75,10 @@ def held(connection: BaseDatabaseWrapper, counter: Counter) -> list[tuple[Mark, 
 
 def newest(connection: BaseDatabaseWrapper, counter: Counter, name: str) -> Any:
     """Return the newest ``capacity`` or ``floor`` of a transaction, or None."""
-    for _, bound in reversed(held(connection, counter)):
-        if getattr(bound, name) is not None:
-            return getattr(bound, name)
+    for mark in reversed(state_of(connection).open_marks()):
+        found = getattr(mark.values.get(counter.key), name, None)
+        if found is not None:
+            return found
     return None
 
 

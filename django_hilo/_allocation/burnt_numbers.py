@@ -30,21 +30,33 @@ def make_sure(target: Target, numbers: Collection[int]) -> dict[int, Mark | None
     if not isinstance(target.source, OwnCounter):
         return {}
     connection, counter = connections[target.using], pool.current().counter(target.key)
+    highest = max(numbers)
     # They may come from a pickle.
-    bound_ranges.burn(connection, counter, max(numbers))
-    while all(each.first <= max(numbers) for each, _ in _told(connection, counter)):
+    bound_ranges.burn(connection, counter, highest)
+    while all(each.first <= highest for each, _ in _told(connection, counter)):
         if not target.source.in_callers_transaction(target.using):
             refill(target, counter, 0)
         elif mark := state_of(connection).mark():
             bind(target, counter, mark, 0)
         else:
             return {}
+    told = _told(connection, counter)
     return {
         number: mark
         for number in numbers
-        for each, mark in _told(connection, counter)
+        for each, mark in told
         if each.met < number < each.first
     }
+
+
+def note_inserted(target: Target, number: int) -> None:
+    """Note that a row with a number that was made sure of is this process's own."""
+    pool.current().counter(target.key).kept.append(number)
+
+
+def was_inserted(target: Target, number: int) -> bool:
+    """Whether this process has inserted a row with such a number."""
+    return number in pool.current().counter(target.key).kept
 
 
 def _told(

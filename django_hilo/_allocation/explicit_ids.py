@@ -76,12 +76,11 @@ def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     if bound or floor.number <= counter.stored:
         return
     connection = connections[using]
-    mark = state_of(connection).mark()
     known = bound_ranges.newest(connection, counter, "floor")
-    if mark is None:
-        _raise_now(target, counter, floor)
-    elif known is not None:
+    if known is not None:
         known.number = max(known.number, floor.number)
+    elif (mark := state_of(connection).mark()) is None:
+        _raise_now(target, counter, floor)
     else:
         bound_ranges.bound_to(mark, counter).floor = floor
         # Even if SQL rolled back a part of the transaction: an unneeded floor is only

@@ -44,8 +44,11 @@ class Mark:
         self._outcome = outcome
         self.number = 0
         self.hook: Any = None
-        # Whether the hook goes when the work is rolled back, and only then.
+        # Whether its hook was neither called inside of the transaction nor can be
+        # dropped after a commit.
         self.is_certain = True
+        # The innermost block of a TestCase around it.
+        self.test_block: Any = None
         # What others keep until the end, by keys of their own. The method ``commit()``
         # of each is called as soon as the work is committed.
         self.values: dict[Hashable, Any] = {}
@@ -78,7 +81,7 @@ class Mark:
 
 
 class ConnectionState:
-    """What django-hilo knows of a connection: its open marks, oldest first."""
+    """What django-hilo knows of a connection: the marks of its open transaction."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
@@ -87,11 +90,15 @@ class ConnectionState:
         self.own_only = False
         # The mark of a statement by which the caller has locked a counter itself.
         self.locks_counter: Mark | None = None
-        self._marks: list[Mark] = []
+        # By number, oldest first.
+        self._marks: dict[int, Mark] = {}
         self._made = 0
-        # How many marks had been made before each of Django's open savepoints. Other
-        # names are left out, since they may be used twice.
-        self._savepoints: dict[str, int] = {}
+        # Django's list of hooks when the marks were last looked for: it makes a new one
+        # whenever it drops some.
+        self._hooks: list[Any] = []
+        # The savepoints made since there are marks, and the number of the last mark
+        # before each. An older savepoint has no mark before it.
+        self._savepoints: list[tuple[str, int]] = []
 
     def mark(self) -> Mark | None:
         """Return the mark of the work up to now; None if nothing will tell its end."""
@@ -99,7 +106,7 @@ class ConnectionState:
         if not connection.in_atomic_block:
             return None
         marks = self.open_marks()
-        last_savepoint = next(reversed(self._savepoints.values()), 0)
+        last_savepoint = self._savepoints[-1][1] if self._savepoints else 0
         if marks and marks[-1].number > last_savepoint:
             return marks[-1]  # the same rollbacks undo both
         mark, before = Mark(self), len(connection.run_on_commit)
@@ -110,13 +117,17 @@ class ConnectionState:
         mark.hook = hooks[-1][1]
         # Without autocommit the hook waits for it, and may be dropped after a commit.
         mark.is_certain = connection.commit_on_exit
-        if not test_blocks(connection):
+        blocks = test_blocks(connection)
+        if blocks:
+            mark.test_block = blocks[-1]
+        else:
             # Before those of others: one that raises ends the calls (Django). Not in a
             # TestCase, where captureOnCommitCallbacks() counts from the end.
             hooks.insert(len(marks), hooks.pop())
         self._made += 1
         mark.number = self._made
-        self._marks.append(mark)
+        self._marks[mark.number] = mark
+        self._hooks = hooks
         # First in the list, because execute_wrapper() removes the last.
         if self._watch not in connection.execute_wrappers:
             connection.execute_wrappers.insert(0, self._watch)
@@ -124,27 +135,42 @@ class ConnectionState:
 
     def open_marks(self) -> list[Mark]:
         """Return the marks of the open transaction, oldest first."""
-        for mark in self._marks.copy():
-            self.look_for(mark)
-        return self._marks.copy()
+        if self._connection.run_on_commit is self._hooks:
+            return list(self._marks.values())
+        marks = list(self._marks.values())
+        return [each for each in marks if self.look_for(each) is Outcome.OPEN]
 
     def look_for(self, mark: Mark) -> Outcome:
-        """Return what became of an open mark, and settle it if its hook is gone."""
-        connection = self._connection
-        for _, hook, *_ in connection.run_on_commit:
-            if hook is mark.hook:
-                return Outcome.OPEN
-        outcome = Outcome.ROLLED_BACK if mark.is_certain else Outcome.COMMITTED
-        # Another thread may look between a commit and the call of the hook.
-        if connection._thread_ident == threading.get_ident():  # type: ignore[attr-defined]
-            self._settle(mark, outcome)
-        return outcome
+        """Return what became of an open mark, and settle those whose hooks are gone."""
+        connection, hooks = self._connection, self._connection.run_on_commit
+        if hooks is self._hooks:
+            return Outcome.OPEN
+        if self.pid != os.getpid():
+            return Outcome.COMMITTED  # its parent has the transaction
+        there = {id(hook) for _, hook, *_ in hooks}
+        # Another thread may look just before the hooks of a commit are called: it must
+        # not settle what they are about to commit.
+        is_mine = connection._thread_ident == threading.get_ident()  # type: ignore[attr-defined]
+        if is_mine or connection.allow_thread_sharing:
+            self._hooks = hooks
+            for each in list(self._marks.values()):
+                if id(each.hook) not in there:
+                    self._settle(each, self._outcome_without_hook(each))
+        found = id(mark.hook) in there
+        return Outcome.OPEN if found else self._outcome_without_hook(mark)
+
+    def _outcome_without_hook(self, mark: Mark) -> Outcome:
+        # Within a TestCase, rollbacks are those of savepoints, whose SQL is seen. The
+        # hooks are gone because somebody is about to call them.
+        is_called = mark.test_block in self._connection.atomic_blocks
+        certain = mark.is_certain and not is_called
+        return Outcome.ROLLED_BACK if certain else Outcome.COMMITTED
 
     def _settle(self, mark: Mark, outcome: Outcome) -> None:
         mark.settle(outcome)
-        self._marks.remove(mark)
+        del self._marks[mark.number]
         if not self._marks:
-            self._savepoints.clear()
+            self._savepoints, self._hooks = [], []
             if self._watch in self._connection.execute_wrappers:
                 self._connection.execute_wrappers.remove(self._watch)
 
@@ -156,8 +182,9 @@ class ConnectionState:
             mark.is_certain = False
             return
         # All at once: the other hooks are no longer in Django's list.
-        kept = [value for each in self._marks for value in each.values.values()]
-        for each in self._marks.copy():
+        marks = list(self._marks.values())
+        kept = [value for each in marks for value in each.values.values()]
+        for each in marks:
             self._settle(each, Outcome.COMMITTED)
         for value in kept:
             value.commit()
@@ -169,14 +196,14 @@ class ConnectionState:
         self, execute: Any, sql: Any, params: Any, many: bool, context: Any
     ) -> Any:
         try:
-            return execute(sql, params, many, context)
+            result = execute(sql, params, many, context)
         except Error as error:
             connection = self._connection
             if dialect_of(connection).has_rolled_back(connection, error):
                 self._roll_back_to(0)
             raise
-        finally:
-            self._note(sql)
+        self._note(sql)
+        return result
 
     def _note(self, sql: Any) -> None:
         if isinstance(sql, bytes):
@@ -184,22 +211,35 @@ class ConnectionState:
         elif not isinstance(sql, str):
             # psycopg's sql.SQL and its like.
             sql = sql.as_string(self._connection.connection)
-        if savepoint := _SAVEPOINT.match(sql):
-            name = savepoint["name"]
-            if savepoint["release"]:
-                self._savepoints.pop(name, None)
-            else:
-                self._savepoints[name] = self._made
-        elif _ROLLBACK.search(sql):
-            to = _ROLLBACK_TO.fullmatch(sql)
-            self._roll_back_to(self._savepoints.get(to["name"], 0) if to else 0)
-        if not self._connection.run_on_commit:
-            self.open_marks()  # settles them
+        if not _MAY_MATTER.search(sql):
+            return
+        if _ROLLBACK.fullmatch(sql):
+            self._roll_back_to(0)
+        elif statement := _OF_SAVEPOINT.fullmatch(sql):
+            self._note_savepoint(statement["verb"].upper(), statement["name"].lower())
+        elif _ROLLBACK_INSIDE.search(sql):
+            # One of several statements, or a text: nobody knows what it undid.
+            self._roll_back_to(0, Outcome.COMMITTED)
 
-    def _roll_back_to(self, number: int) -> None:
-        for mark in self._marks.copy():
+    def _note_savepoint(self, verb: str, name: str) -> None:
+        if verb == "SAVEPOINT":
+            self._savepoints.append((name, self._made))
+            return
+        places = [n for n, (each, _) in enumerate(self._savepoints) if each == name]
+        place = places[-1] if places else 0
+        if verb == "RELEASE":
+            del self._savepoints[place:]
+        else:
+            number = self._savepoints[place][1] if places else 0
+            del self._savepoints[place + bool(places) :]
+            self._roll_back_to(number)
+
+    def _roll_back_to(
+        self, number: int, outcome: Outcome = Outcome.ROLLED_BACK
+    ) -> None:
+        for mark in list(self._marks.values()):
             if mark.number > number:
-                self._settle(mark, Outcome.ROLLED_BACK)
+                self._settle(mark, outcome)
 
 
 def state_of(connection: BaseDatabaseWrapper) -> ConnectionState:
@@ -216,10 +256,17 @@ def test_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
     return [each for each in blocks if getattr(each, "_from_testcase", False)]
 
 
-_NAME = r"""["`]?(?P<name>s\d+_x\d+)["`]?"""
-_SAVEPOINT = re.compile(rf"(?P<release>RELEASE )?SAVEPOINT {_NAME}")
+# Before a statement.
+_START = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+_END = r"\s*;?\s*"
+_FLAGS = re.IGNORECASE | re.DOTALL
+_MAY_MATTER = re.compile("SAVEPOINT|ROLLBACK|RELEASE|ABORT", _FLAGS)
 _ROLLBACK = re.compile(
-    r"(?:\A|;)(?:\s|/\*.*?\*/|--[^\n]*\n)*(?:ROLLBACK|ABORT)\b",
-    re.IGNORECASE | re.DOTALL,
+    rf"{_START}(?:ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?{_END}", _FLAGS
 )
-_ROLLBACK_TO = re.compile(rf"ROLLBACK TO SAVEPOINT {_NAME}")
+_OF_SAVEPOINT = re.compile(
+    rf"{_START}(?P<verb>SAVEPOINT|RELEASE|ROLLBACK(?:\s+(?:WORK|TRANSACTION))?\s+TO)"
+    rf"(?:\s+SAVEPOINT)?\s+[\"`\[]?(?P<name>\w+)[\"`\]]?{_END}",
+    _FLAGS,
+)
+_ROLLBACK_INSIDE = re.compile(rf"(?:\A|;){_START}(?:ROLLBACK|ABORT)\b", _FLAGS)

@@ -89,8 +89,10 @@ class AssignsIds(MakesSure, WritesOptions):
         if add and not (is_handled or self.is_copy):
             using = self._alias_of_plain_bulk(model_instance)
             self.assign_missing([model_instance], using)
-            self.check_explicit([model_instance], using)
-            self.record_inserted([model_instance], using)
+            # The id stays an assigned one: the INSERT may be refused.
+            found = self.check_explicit([model_instance], using)
+            if found:
+                self.record(found, using)
         return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
@@ -206,7 +208,7 @@ class AssignsIds(MakesSure, WritesOptions):
         if found:
             self.record(found, using)
         for each in instances:
-            setattr(each._state, ASSIGNED + self.attname, None)
+            self.note_inserted(each, using)
 
     def note_explicit(self, value: Any) -> None:
         """Note an explicit id, before its row is inserted."""
@@ -220,7 +222,8 @@ class AssignsIds(MakesSure, WritesOptions):
         """
         for each in instances:
             alias = self.assigned_for(each)
-            if alias is None and (note := self.note_of(each)):
+            note = None if alias else self.note_of(each)
+            if note is not None and not note.is_gapless:
                 alias = note.using
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):

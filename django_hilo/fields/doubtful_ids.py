@@ -4,18 +4,22 @@ from typing import Any
 
 from django.db import IntegrityError, connections, models
 
-from django_hilo._allocation.burnt_numbers import make_sure
+from django_hilo._allocation.burnt_numbers import (
+    make_sure,
+    note_inserted,
+    was_inserted,
+)
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields.instance_state import (
     ALIAS,
     ASSIGNED,
-    FORMER,
     NOTE,
     Doubt,
     Instances,
     Note,
     ReadsNotes,
+    remember_former,
 )
 
 
@@ -37,14 +41,27 @@ class MakesSure(ReadsNotes):
         """Give new ids to instances, whatever they have."""
         raise NotImplementedError  # pragma: no cover - fields of each kind have one
 
+    def is_doubtful(self, instance: models.Model, using: str) -> bool:
+        """Whether a row of others on ``using`` may have an instance's id."""
+        note = self.note_of(instance)
+        if note is None or not note.is_doubtful:
+            return False
+        # With another counter, it is an explicit id there.
+        is_same = note.is_gapless or note.using == using
+        return is_same or self.target(note.using).key == self.target(using).key
+
     def make_sure(self, noted: Instances, using: str) -> None:
         """Give other ids to instances if another process or row may have theirs."""
-        lost = [each for each in noted if self._is_refused(each)]
-        burnt = [each for each in noted if self._is_burnt(each, using)]
-        notes: list[Any] = list(map(self.note_of, burnt))
-        numbers = {note.number for note in notes}
+        doubtful = [each for each in noted if self.is_doubtful(each, using)]
+        lost = [each for each in doubtful if self._is_refused(each)]
+        burnt: list[tuple[models.Model, Any]] = []
+        for each in doubtful:
+            note = self.note_of(each)
+            if note and note.is_rolled_back and not (note.doubt or note.is_gapless):
+                burnt.append((each, note))
+        numbers = {note.number for _, note in burnt}
         sure = make_sure(self.target(using), numbers) if numbers else {}
-        for each, note in zip(burnt, notes, strict=True):
+        for each, note in burnt:
             if note.number not in sure:
                 lost.append(each)
                 continue
@@ -55,14 +72,29 @@ class MakesSure(ReadsNotes):
         if lost:
             self._give_others(lost, using)
 
-    def _is_burnt(self, instance: models.Model, using: str) -> bool:
+    def must_insert(self, instance: models.Model) -> bool:
+        """Whether no row of ours can have an assigned id.
+
+        A copy of an instance may have saved the id that both have kept.
+        """
         note = self.note_of(instance)
-        if note is None or note.doubt or note.is_gapless or not note.is_rolled_back:
-            return False
-        # Of another counter, it is an explicit id.
-        return note.using == using or (
-            self.target(note.using).key == self.target(using).key
+        if note is None or not note.is_kept:
+            return instance._state.adding
+        return not self.is_inserted(note)
+
+    def is_inserted(self, note: Note) -> bool:
+        """Whether this process has inserted a row with a number that was kept."""
+        return not note.is_gapless and was_inserted(
+            self.target(note.using), note.number
         )
+
+    def note_inserted(self, instance: models.Model, using: str) -> None:
+        """Note that the row of an instance was inserted, or updated."""
+        setattr(instance._state, ASSIGNED + self.attname, None)
+        if getattr(instance._state, NOTE + self.attname, None) is not None:
+            note = self.note_of(instance)
+            if note is not None and note.is_kept:
+                note_inserted(self.target(using), note.number)
 
     def _is_refused(self, instance: models.Model) -> bool:
         """Whether a row has an instance's id; the doubt ends if not."""
@@ -92,16 +124,11 @@ class MakesSure(ReadsNotes):
         former = [self.value_of(each) for each in instances]
         self.give(instances, using)
         for instance, id in zip(instances, former, strict=True):
-            known = vars(instance._state).setdefault(FORMER, {})
-            known.setdefault(self.attname, set()).add(id)
+            remember_former(instance, self.attname, id)
             for link in instance._meta.parents.values():
-                if link and self._is_named_by(link):
+                if link and key_behind(link) is self:
+                    remember_former(instance, link.attname, id)
                     setattr(instance, link.attname, self.value_of(instance))
-
-    def _is_named_by(self, link: Any) -> bool:
-        while link.remote_field:
-            link = link.target_field
-        return link is self
 
     def note_refused(
         self, instances: Instances, error: IntegrityError, using: str
@@ -109,13 +136,23 @@ class MakesSure(ReadsNotes):
         """Note assigned ids that rows of others have, if an INSERT failed for them."""
         dialect, table = dialect_of(connections[using]), self.model._meta.db_table
         refused = [each for each in instances if self.assigned_for(each) == using]
-        if not refused or not dialect.is_taken(error, table, str(self.column)):
+        is_taken = (
+            dialect.is_taken(error, table, str(self.column)) if refused else False
+        )
+        if is_taken is False:
             return False
         ids, text = [self.value_of(each) for each in refused], str(error)
         # As PostgreSQL and MySQL quote them.
         named = {id for id in ids if f"=({id})" in text or f"'{id}'" in text}
-        doubt = Doubt(ids, named or None)
+        doubt = Doubt(ids, named if named and is_taken else None)
         for each, id in zip(refused, ids, strict=True):
             note = self.note_of(each) or Note(id, using)
             setattr(each._state, NOTE + self.attname, note._replace(doubt=doubt))
         return True
+
+
+def key_behind(field: Any) -> Any:
+    """Return the field that a relation names, through links between parents."""
+    while field.remote_field:
+        field = field.target_field
+    return field

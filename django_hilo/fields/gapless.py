@@ -12,7 +12,13 @@ from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.base import AssignsIds, Block
-from django_hilo.fields.instance_state import NOTE, Instances, Note, distinct
+from django_hilo.fields.instance_state import (
+    NOTE,
+    Instances,
+    Note,
+    distinct,
+    remember_former,
+)
 from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
 from django_hilo.identifiers import IdFormat, check_separator, family_of
 
@@ -123,6 +129,7 @@ def assigning(
     for instance in instances:
         values, state = vars(instance), vars(instance._state)
         if field.was_taken_back(instance):
+            remember_former(instance, field.attname, field.value_of(instance))
             values[field.attname] = state[NOTE + field.attname].before
         fields = instance._meta.concrete_fields
         names = {field.attname, *[each.attname for each in fields if each.primary_key]}
@@ -146,8 +153,11 @@ def assigning(
             raise  # another hook of the commit failed
         for values, known, state, old in before:
             values.update(known)
+            # What was noted of other fields stays.
+            own = NOTE + field.attname
+            noted = {name: state[name] for name in state if name.startswith(NOTE)}
             state.clear()
-            state.update(old)
+            state.update(old | noted | {own: old.get(own)})
         raise
 
 

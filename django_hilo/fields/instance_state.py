@@ -49,8 +49,7 @@ class Note(NamedTuple):
     # Whether a rollback takes the number back, and what the value was before it.
     is_gapless: bool = False
     before: Any = None
-    # Whether it was made sure of after a rollback. Then the row may exist: that of a
-    # copy of the instance.
+    # Whether it was made sure of after a rollback.
     is_kept: bool = False
     doubt: Doubt | None = None
 
@@ -58,6 +57,11 @@ class Note(NamedTuple):
     def is_rolled_back(self) -> bool:
         """Whether the transaction that took it was rolled back."""
         return self.mark is not None and self.mark.is_rolled_back
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a row of others may have the id now."""
+        return self.doubt is not None or self.is_rolled_back
 
 
 class ReadsNotes:
@@ -98,15 +102,12 @@ class ReadsNotes:
         note = self.note_of(instance)
         return note is not None and note.is_gapless and note.is_rolled_back
 
-    def is_kept(self, instance: models.Model) -> bool:
-        """Whether an id was made sure of, so that a row of ours may have it."""
-        note = self.note_of(instance)
-        return note is not None and note.is_kept
 
-    def is_doubtful(self, instance: models.Model) -> bool:
-        """Whether a row of others may have an instance's id, and its own has not."""
-        note = self.note_of(instance)
-        return note is not None and (bool(note.doubt) or note.is_rolled_back)
+def remember_former(instance: models.Model, attname: str, id: Any) -> None:
+    """Remember an id that an instance had to give up."""
+    former = getattr(instance._state, FORMER, None) or {}
+    former.setdefault(attname, set()).add(id)
+    setattr(instance._state, FORMER, former)
 
 
 def distinct(instances: Iterable[models.Model]) -> list[models.Model]:

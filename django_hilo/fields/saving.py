@@ -9,6 +9,7 @@ from django.db import IntegrityError, models, router
 
 from django_hilo._allocation.target import CounterField
 from django_hilo.exceptions import HiLoError
+from django_hilo.fields.doubtful_ids import MakesSure, key_behind
 from django_hilo.fields.instance_state import ASSIGNED, FORMER, ReadsNotes
 
 
@@ -74,23 +75,35 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         new = adding or self.pk is None
         with ExitStack() as stack:
             for field in id_fields(type(self)):
-                if only_updates and field.is_doubtful(self):
-                    raise HiLoError(
-                        f"The row of {self._meta.label} {field.value_of(self)!r} was "
-                        f"rolled back or refused, and another row may have this id "
-                        f"now. Call save() without arguments: it keeps the id if no "
-                        f"other row can have it, and gives another one if not."
-                    )
+                if only_updates:
+                    refuse_doubtful(self, field, using, update_fields)
                 if raw or only_updates:
                     continue
                 explicit = adding and not field.is_missing(self)
                 if explicit and field.assigned_for(self) != using:
                     field.check_explicit([self], using)
-                if new or field.is_key or field.is_doubtful(self):
+                if new or field.is_key or field.is_doubtful(self, using):
                     stack.enter_context(field.inserting([self], using))
             save_base(self, raw, force_insert, force_update, using, update_fields)
 
     return wrapper
+
+
+def refuse_doubtful(
+    instance: models.Model, field: Any, using: str, names: Iterable[str] | None
+) -> None:
+    """Raise `HiLoError` if an update would write to, or with, a doubtful id.
+
+    ``names`` are the fields that are written; None: all.
+    """
+    is_meant = names is None or field.name in names or field.attname in names
+    if (is_meant or field.is_key) and field.is_doubtful(instance, using):
+        raise HiLoError(
+            f"The row of {instance._meta.label} {field.value_of(instance)!r} was "
+            f"rolled back or refused, and another row may have this id now. Call "
+            f"save() without arguments: it keeps the id if no other row can have it, "
+            f"and gives another one if not."
+        )
 
 
 def _pass_keys_up(instance: models.Model, model: Any) -> None:
@@ -132,8 +145,8 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     if alias is None and raw:
                         stack.enter_context(field.inserting([self], using))
                         alias = field.assigned_for(self)
-                    is_new = adding and alias is not None
-                    force_insert = force_insert or (is_new and not field.is_kept(self))
+                    if alias is not None and not force_insert:
+                        force_insert = field.must_insert(self)
                 if alias == using:
                     assigned.append(field)
                 elif not field.is_missing(self):
@@ -144,7 +157,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     self, raw, cls, force_insert, force_update, using, update_fields
                 )
                 for field in assigned:
-                    setattr(state, ASSIGNED + field.attname, None)
+                    field.note_inserted(self, using)
                 for field in () if updated else explicit:
                     field.record_inserted([self], using)
             except IntegrityError as error:
@@ -167,18 +180,31 @@ def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
     @wraps(prepare)
     def wrapper(self: models.Model, *args: Any, **kwargs: Any) -> None:
         for field in (*self._meta.concrete_fields, *self._meta.private_fields):
-            if not (field.is_relation and field.is_cached(self)):
-                continue
-            parent = field.get_cached_value(self)
-            former = parent is not None and getattr(parent._state, FORMER, None)
-            if not former:
-                continue
-            # A generic relation names the key in a field of its own.
-            name = getattr(field, "fk_field", None) or field.attname
-            target = getattr(field, "target_field", parent._meta.pk).attname
-            if str(vars(self).get(name)) in map(str, former.get(target, ())):
-                # Setting the attribute would drop the parent.
-                vars(self)[name] = getattr(parent, target)
+            if field.is_relation and field.is_cached(self):
+                parent = field.get_cached_value(self)
+                if parent is not None:
+                    _follow(self, field, parent)
         prepare(self, *args, **kwargs)
 
     return wrapper
+
+
+def _follow(instance: Any, field: Any, parent: Any) -> None:
+    target = getattr(field, "target_field", parent._meta.pk)
+    key = key_behind(target)
+    note = key.note_of(parent) if isinstance(key, MakesSure) else None
+    if note is not None and note.is_doubtful and not key.is_inserted(note):
+        raise HiLoError(
+            f"The row of {parent._meta.label} {note.id!r} was rolled back or refused, "
+            f"and another row may have this id now. Save it before the "
+            f"{instance._meta.label} that refers to it."
+        )
+    former = getattr(parent._state, FORMER, None)
+    # A row that was loaded belongs to the row that has the id now.
+    names = [ASSIGNED + each.attname for each in id_fields(type(instance))]
+    if former and any(hasattr(instance._state, each) for each in names):
+        # A generic relation names the key in a field of its own.
+        name = getattr(field, "fk_field", None) or field.attname
+        if str(vars(instance).get(name)) in map(str, former.get(target.attname, ())):
+            # Setting the attribute would drop the parent.
+            vars(instance)[name] = getattr(parent, target.attname)

@@ -63,7 +63,7 @@ class TestTheSameObject:
         with CaptureQueriesContext(connection) as queries:
             lost.save()
 
-        assert verbs(queries) == ["UPDATE", "INSERT"]
+        assert verbs(queries) == ["INSERT"]
         assert lost.pk == id and model.objects.get(pk=id).name == "lost"
         lost.name = "again"
         lost.save(update_fields=["name"])

@@ -92,8 +92,11 @@ class Dialect:
     ) -> None:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool:
-        """Whether an INSERT failed because another row has its value of a column."""
+    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+        """Whether an INSERT failed because another row has its value of a column.
+
+        None if the error does not tell the column.
+        """
         return False
 
 

@@ -112,7 +112,10 @@ class MySQL(Dialect):
         found = re.search(r"\n\) ENGINE=\w+ AUTO_INCREMENT=(\d+)", definition)
         return [int(found[1]) - 1] if found else []
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool:
-        # An index of one column begins with its name, but for that of the table.
+    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+        if error.args[:1] != (1062,):
+            return False
+        # It names the index. That of one column begins with its name.
         index = str(error.args[-1]).rpartition(" ")[2].strip("'").rpartition(".")[2]
-        return index == "PRIMARY" or index.startswith((column, f"{table}_{column}_"))
+        own = index == "PRIMARY" or index.startswith((column, f"{table}_{column}_"))
+        return True if own else None

@@ -103,9 +103,9 @@ class PostgreSQL(Dialect):
         # this column and to each foreign key.
         return f"character varying({max_length})"
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool:
+    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
         # The constraint keeps its name when the table gets another one.
         detail = re.search(r"\(([^()]*)\)=\(", str(error).replace('"', ""))
         if detail is None:  # the role may not read the columns
-            return self.classify(error) is ErrorKind.RETRY
+            return None if self.classify(error) is ErrorKind.RETRY else False
         return column in detail[1].split(", ")
