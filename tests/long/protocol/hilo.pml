@@ -221,6 +221,9 @@ inline tidy() {
 #ifdef BOUND
     tidy_low(row);
     tidy_low(before);
+#ifdef RESTORE
+    tidy_low(saved);
+#endif
     held = 0;
     low = least_max;
     do

@@ -32,7 +32,7 @@ HOLDS = {
     "restored": ([*RESTORED, "LAST=4"], [*RESTORED, "LAST=5"]),
     "restored, bound": (
         [*RESTORED, "BOUND", "PROCESSES=2", "LAST=3"],
-        [*RESTORED, "BOUND", "PROCESSES=3", "LAST=4"],
+        [*RESTORED, "BOUND", "PROCESSES=2", "LAST=4"],
     ),
     "restored, own": (
         ["RESTORE", "OWN", "PROCESSES=2", "LAST=4"],

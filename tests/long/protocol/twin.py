@@ -211,7 +211,8 @@ class Process:
 
     def _reserve_any(self, n: int) -> tuple[Held, Skipped]:
         met = lowest = self.counter.met
-        if met < self.stored:  # it fell back: others may have the numbers from there
+        # It fell back: others may have the numbers from there.
+        if met < self.stored:
             self.stored, lowest = met, self.stored
         held = self.counter.reserve(max(self.capacity, n), self.seen)
         return held, Skipped(lowest, held.next)
