@@ -186,7 +186,9 @@ def _reserve(
     met, fell_from = reserved[0].met, 0
     # Another thread may have raised Max or returned a range meanwhile.
     if met is not None and met < min(stored, counter.stored):
-        counter.stored, fell_from = met, stored
+        fell_from = stored
+        if not bound:  # a rollback forgets it
+            counter.stored = met
     ranges, skipped = [], []
     for each in reserved:
         # Read again: a transaction that ended while this one waited for the row may

@@ -15,12 +15,15 @@ import re
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
+from secrets import token_hex
 from typing import Any
 
 from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import dialect_of
+
+_START_OF_PROCESS = token_hex(8)
 
 # The attribute of a connection.
 STATE = "hilo_state"
@@ -38,10 +41,15 @@ class Mark:
     """A moment in a transaction, which tells what became of the work before it."""
 
     def __init__(
-        self, state: ConnectionState | None, outcome: Outcome = Outcome.OPEN
+        self,
+        state: ConnectionState | None,
+        outcome: Outcome = Outcome.OPEN,
+        origin: tuple[int, str] | None = None,
     ) -> None:
         self._state = state  # while it is open
         self._outcome = outcome
+        # The process whose transaction it is.
+        self._origin = origin or _this_process()
         self.number = 0
         self.hook: Any = None
         # Whether its hook was neither called inside of the transaction nor can be
@@ -65,13 +73,18 @@ class Mark:
         """Whether the work certainly was rolled back."""
         return self.outcome is Outcome.ROLLED_BACK
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is of another process, which pickled it."""
+        return self._origin != _this_process()
+
     def settle(self, outcome: Outcome) -> None:
         """Note what became of the work, and keep nothing any longer."""
         self._outcome, self._state, self.values = outcome, None, {}
 
     def __reduce__(self) -> Any:
         # Another process cannot learn what becomes of it later.
-        return Mark, (None, self.outcome)
+        return Mark, (None, self.outcome, self._origin)
 
     def __copy__(self) -> Mark:
         return self
@@ -240,6 +253,11 @@ class ConnectionState:
         for mark in list(self._marks.values()):
             if mark.number > number:
                 self._settle(mark, outcome)
+
+
+def _this_process() -> tuple[int, str]:
+    # Process ids come again.
+    return os.getpid(), _START_OF_PROCESS
 
 
 def state_of(connection: BaseDatabaseWrapper) -> ConnectionState:

@@ -59,7 +59,7 @@ class MakesSure(ReadsNotes):
             note = self.note_of(each)
             if note and note.is_rolled_back and not (note.doubt or note.is_gapless):
                 burnt.append((each, note))
-        numbers = {note.number for _, note in burnt}
+        numbers = {note.number for _, note in burnt if not note.mark.is_foreign}
         sure = make_sure(self.target(using), numbers) if numbers else {}
         for each, note in burnt:
             if note.number not in sure:
@@ -136,10 +136,8 @@ class MakesSure(ReadsNotes):
         """Note assigned ids that rows of others have, if an INSERT failed for them."""
         dialect, table = dialect_of(connections[using]), self.model._meta.db_table
         refused = [each for each in instances if self.assigned_for(each) == using]
-        is_taken = (
-            dialect.is_taken(error, table, str(self.column)) if refused else False
-        )
-        if is_taken is False:
+        is_taken = dialect.is_taken(error, table, str(self.column))
+        if is_taken is False or not refused:
             return False
         ids, text = [self.value_of(each) for each in refused], str(error)
         # As PostgreSQL and MySQL quote them.

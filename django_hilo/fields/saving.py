@@ -145,8 +145,9 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                     if alias is None and raw:
                         stack.enter_context(field.inserting([self], using))
                         alias = field.assigned_for(self)
-                    if alias is not None and not force_insert:
-                        force_insert = field.must_insert(self)
+                    force_insert = force_insert or (
+                        alias is not None and field.must_insert(self)
+                    )
                 if alias == using:
                     assigned.append(field)
                 elif not field.is_missing(self):
@@ -202,7 +203,8 @@ def _follow(instance: Any, field: Any, parent: Any) -> None:
     former = getattr(parent._state, FORMER, None)
     # A row that was loaded belongs to the row that has the id now.
     names = [ASSIGNED + each.attname for each in id_fields(type(instance))]
-    if former and any(hasattr(instance._state, each) for each in names):
+    is_ours = any(hasattr(instance._state, each) for each in names)
+    if former and (is_ours or instance._state.adding):
         # A generic relation names the key in a field of its own.
         name = getattr(field, "fk_field", None) or field.attname
         if str(vars(instance).get(name)) in map(str, former.get(target.attname, ())):

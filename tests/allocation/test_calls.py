@@ -65,4 +65,4 @@ def test_a_save_that_needs_a_range(inside):
 def test_a_save_that_needs_none():
     for _ in range(2):
         Order.objects.create()
-    assert calls(Order.objects.create).total() <= 24
+    assert calls(Order.objects.create).total() <= 25

@@ -204,16 +204,18 @@ class Process:
 
     def _reserve_bound(self, n: int) -> None:
         self.counter.lock(self)
-        held, skipped = self._reserve_any(n)
+        held, skipped = self._reserve_any(n, binds=True)
         self.bound.append(held)
         self.bound_skipped.append(skipped)
         self.bound_seen = held.high
 
-    def _reserve_any(self, n: int) -> tuple[Held, Skipped]:
+    def _reserve_any(self, n: int, *, binds: bool = False) -> tuple[Held, Skipped]:
         met = lowest = self.counter.met
         # It fell back: others may have the numbers from there.
         if met < self.stored:
-            self.stored, lowest = met, self.stored
+            lowest = self.stored
+            if not binds:
+                self.stored = met
         held = self.counter.reserve(max(self.capacity, n), self.seen)
         return held, Skipped(lowest, held.next)
 

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, connections
 
+from django_hilo import conf
 from django_hilo.exceptions import HiLoError
 from tests.long.torture import forking, loans, lost, notes, web
 from tests.long.torture.blocks import guarded, run_block, run_transaction
@@ -201,6 +202,7 @@ class Hand:
 def use_profile(profile: Any) -> None:
     """Set what differs among processes; no connection was made yet."""
     settings.HILO = {**settings.HILO, **profile.get("hilo", {})}
+    conf.settings.forget()
     database = connections.settings["default"]
     database["CONN_MAX_AGE"] = profile.get("conn_max_age", 0)
     if profile.get("strict"):
