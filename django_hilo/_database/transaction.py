@@ -224,6 +224,7 @@ class ConnectionState:
         elif not isinstance(sql, str):
             # psycopg's sql.SQL and its like.
             sql = sql.as_string(self._connection.connection)
+        self.open_marks()  # after a rollback, these are no longer watched
         if not _MAY_MATTER.search(sql):
             return
         if _ROLLBACK.fullmatch(sql):

@@ -9,7 +9,15 @@ from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import HiLoError
 from tests.apps.numbers.models import Item
-from tests.apps.records.models import Numbered, Order, OrderLine, Person, Seat
+from tests.apps.records.models import (
+    Numbered,
+    Order,
+    OrderLine,
+    Person,
+    Registered,
+    Seat,
+    Ticket,
+)
 from tests.support.databases import CHOSEN
 from tests.support.rollbacks import bind
 from tests.support.sql import execute
@@ -131,6 +139,22 @@ class TestOtherFields:
         seat = Seat(place_id="p")
         assert failures(inside, seat.save) == 1
         assert (seat.number, Seat.objects.count()) == ("seats/2-A", 2)
+
+    def test_the_first_part_of_the_key_and_a_constraint(self, inside):
+        execute("INSERT INTO records_place (id, name) VALUES ('p', ''), ('q', '')")
+        insert = "INSERT INTO records_ticket (place_id, number) VALUES (%s, %s)"
+        execute(insert, "p", "tickets/1-A")
+        for place, number in (("p", "tickets/2-A"), ("q", "tickets/3-A")):
+            ticket = Ticket(place_id=place)
+            assert failures(inside, ticket.save) == (place == "p")
+            assert ticket.number == number
+
+    def test_a_key_beside_a_gapless_number(self, inside):
+        insert = "INSERT INTO records_registered (id, number) VALUES (%s, %s)"
+        execute(insert, "registereds/1-A", "registrations/99")
+        mine = Registered()
+        assert failures(inside, mine.save) == 1
+        assert (mine.pk, mine.number) == ("registereds/2-A", "registrations/1")
 
     def test_another_column_that_is_taken_keeps_the_id(self, inside):
         Person.objects.create(email="a")

@@ -19,11 +19,17 @@ from django_hilo.generator import next_number
 from django_hilo.sources import hibernate
 from tests.apps.numbers.models import Box, Item, Note, SpecialItem
 from tests.apps.records.models import (
+    Claim,
     Invoice,
+    Letter,
+    Manager,
+    Menu,
     Numbered,
     Order,
     OrderLine,
+    Plain,
     Remark,
+    Reply,
     Restaurant,
     Seat,
 )
@@ -31,7 +37,7 @@ from tests.support.databases import CHOSEN
 from tests.support.rollbacks import Undo, bind, rolled_back
 from tests.support.sql import execute
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 # PostgreSQL's sequences do not roll back, so nobody else gets their numbers.
 has_sequences = CHOSEN == "postgres"
 sqlite_only = pytest.mark.skipif(CHOSEN != "sqlite", reason="bound by SQLite alone")
@@ -297,6 +303,48 @@ class TestWhatRefersToIt:
         assert Note.objects.get().object_id == item.pk
         assert Note.objects.get().about.name == "lost"
 
+    def test_a_relation_to_a_child_of_multi_table_inheritance(self, python):
+        restaurant = Restaurant(name="lost")
+        with rolled_back():
+            restaurant.save()
+            menu = Menu(restaurant=restaurant)
+            menu.save()
+        create_elsewhere(python, "Restaurant")
+        restaurant.save()
+        menu.save()
+        assert Menu.objects.get().restaurant.name == "lost"
+
+    def test_gapless_parents(self):
+        claim = Claim(id="claims|", name="lost")
+        with rolled_back():
+            claim.save()
+            reply = Reply(claim=claim)
+            reply.save()
+        Claim.objects.create(id="claims|", name="other")
+        claim.save()
+        reply.save()
+        assert Reply.objects.get().claim.name == "lost"
+
+    def test_a_line_is_not_saved_before_its_order(self, lost, python):
+        orders, lines = lost
+        python("Order.objects.bulk_create([Order(name='other'), Order(name='other')])")
+        with pytest.raises(HiLoError, match="Save it before the records.OrderLine"):
+            lines[0].save()
+        with pytest.raises(HiLoError, match="Save it before"):
+            orders[0].lines.create()
+        assert not OrderLine.objects.exists()
+
+    def test_lines_of_others_stay_where_they_are(self, python):
+        order = Order(name="lost")
+        with rolled_back():
+            order.save()
+        python("OrderLine.objects.create(order=Order.objects.create(name='other'))")
+        theirs = list(order.lines.all())
+        order.save()
+        for line in theirs:
+            line.save()
+        assert OrderLine.objects.get().order.name == "other"
+
     def test_an_object_without_an_id_of_ours_keeps_the_former_one(self, python):
         """As transactions.md says: set its relation anew."""
         order = Order(name="lost")
@@ -311,6 +359,108 @@ class TestWhatRefersToIt:
         remark.order = order
         remark.save()
         assert Remark.objects.get().order.name == "lost"
+
+
+class TestRowsOfOthers:
+    """Rows that no counter knows of; they are not written over either."""
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_one_that_sql_inserted(self, when):
+        lost = Order(name="lost")
+        with rolled_back():
+            lost.save()
+        if when == "after":
+            Order.objects.create(name="mine")  # it makes sure of the number
+        execute("INSERT INTO records_order (id, name) VALUES (%s, 'x')", lost.pk)
+        with pytest.raises(IntegrityError):
+            lost.save()
+        lost.save()
+        assert Order.objects.filter(name__in=["lost", "x"]).count() == 2
+
+    def test_one_whose_convention_gives_the_same_id(self):
+        lost = Manager(name="bob")
+        with rolled_back():
+            lost.save()
+        Manager.objects.create(name="bob", level=7)
+        with pytest.raises(IntegrityError):
+            lost.save()
+        assert Manager.objects.get().level == 7
+
+    def test_one_that_a_plain_bulk_create_met(self):
+        execute("INSERT INTO records_plain (id, name) VALUES ('plain-things/1-A', 'x')")
+        mine = Plain(name="mine")
+        with pytest.raises(IntegrityError):
+            Plain.objects.bulk_create([mine])
+        with pytest.raises(IntegrityError):
+            mine.save()
+        mine.save()
+        assert set(Plain.objects.values_list("name", flat=True)) == {"mine", "x"}
+
+    def test_bulk_update_is_refused(self, python):
+        lost = Order(name="lost")
+        with rolled_back():
+            lost.save()
+        create_elsewhere(python)
+        with pytest.raises(HiLoError, match="another row may have this id"):
+            Order.objects.bulk_update([lost], ["name"])
+        assert Order.objects.get().name == "other"
+
+    def test_an_object_that_another_process_lost_too(self, python):
+        """Both had the number; the pickle tells whose it was."""
+        mine = Order(name="mine")
+        with rolled_back():
+            mine.save()
+        lose_and_pickle = """
+import pickle
+from contextlib import suppress
+from django.db import transaction
+from django_hilo.models import HiLoDocument
+order = Order(name="other")
+with suppress(ZeroDivisionError), transaction.atomic():
+    HiLoDocument(collection="locked-by-loaddata").save_base(raw=True)
+    order.save()
+    1 / 0
+print(pickle.dumps(order).hex())
+"""
+        other = pickle.loads(bytes.fromhex(python(lose_and_pickle).strip()))
+        mine.save()
+        other.save()
+        assert mine.pk != other.pk
+        assert set(Order.objects.values_list("name", flat=True)) == {"mine", "other"}
+
+
+class TestOrdinarySaves:
+    def test_on_another_database(self):
+        lost = Order(name="lost")
+        with rolled_back():
+            lost.save()
+        lost.save(using="other")
+        lost.save(using="other", update_fields=["name"])
+        assert Order.objects.using("other").get().pk == lost.pk
+
+    def test_a_number_beside_the_key_of_a_row_that_exists(self):
+        row = Numbered.objects.bulk_create([Numbered()])[0]
+        Numbered.objects.update(number=None)
+        row.refresh_from_db()
+        with rolled_back():
+            Numbered.objects.assign_ids([row])
+        row.note = "a"
+        row.save(update_fields=["note"])
+        row.save()
+        assert (Numbered.objects.get().number, row.note) == (row.number, "a")
+
+    def test_without_autocommit_gapless_ids_are_not_refused_for_ever(self):
+        transaction.set_autocommit(False)
+        try:
+            letter = Letter()
+            letter.save()
+            transaction.rollback()
+            letter.save()
+            transaction.commit()
+        finally:
+            transaction.rollback()
+            transaction.set_autocommit(True)
+        assert Letter.objects.create().pk != letter.pk
 
 
 class TestKindsOfFields:

@@ -212,3 +212,25 @@ class Remark(models.Model):
     """Without an id of ours, about an object that has one."""
 
     order = models.ForeignKey(Order, models.CASCADE, db_constraint=False)
+
+
+class Menu(models.Model):
+    """Of a child of multi-table inheritance."""
+
+    id = HiLoField(primary_key=True)
+    restaurant = models.ForeignKey(Restaurant, models.CASCADE)
+
+    objects = HiLoManager()
+
+
+class Ticket(models.Model):
+    """Its number is the first part of its key, and unique by a constraint."""
+
+    pk = models.CompositePrimaryKey("number", "place_id")
+    place = models.ForeignKey(Place, models.CASCADE)
+    number = HiLoField("tickets")
+
+    objects = HiLoManager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["number"], name="one_ticket")]

@@ -31,7 +31,7 @@ class _Log(logging.Handler):
 
 def listen() -> None:
     """Note each range that is reserved, or returned, and its attempts."""
-    range_reserved.connect(_note_reserved)
+    range_reserved.connect(_note_sequence)
     logger = logging.getLogger("django_hilo")
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
@@ -69,7 +69,10 @@ def _announced(reserve: Any) -> Any:
     def reserve_range(collection: str, size: int, **options: Any) -> Any:
         note("reserving")
         with _noting_locks():
-            return reserve(collection, size, **options)
+            reserved = reserve(collection, size, **options)
+        # Before other threads take of it, and the process is killed meanwhile.
+        _note_reserved(reserved, options["using"])
+        return reserved
 
     return reserve_range
 
@@ -94,7 +97,12 @@ def _told(give_back: Any) -> Any:
     return returning
 
 
-def _note_reserved(reservation: Any, using: str, **kwargs: object) -> None:
+def _note_sequence(reservation: Any, using: str, **kwargs: object) -> None:
+    if reservation.met is None:  # it is no row of ours
+        _note_reserved(reservation, using)
+
+
+def _note_reserved(reservation: Any, using: str) -> None:
     bound = "bound" if in_callers_transaction(using) else "free"
     numbers = reservation.range
     counter = key(reservation.collection, reservation.node_tag, using)
