@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.db import IntegrityError, models
 
 from django_hilo import generator
-from django_hilo._allocation.target import CounterField, field_of
+from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.instance_state import set_handled
 from django_hilo.fields.saving import id_fields, refuse_doubtful, with_buckets
@@ -54,10 +54,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
-            has_counter = isinstance(field, CounterField)
-            if has_counter:
+            if not field.is_gapless:
                 field.reserve_explicit(objects, using)
-            if has_counter or field.is_key:
+            if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
             _pass_keys_down([each for each in objects if type(each) is kind], kind)

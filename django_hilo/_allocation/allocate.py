@@ -39,7 +39,7 @@ class Reserved(NamedTuple):
     reservations: list[Reservation]
     ranges: list[CachedRange]
     skipped: list[Skipped]
-    # What the counter fell back from, if this process sees it now, or 0.
+    # What the counter fell back from, if this process has not said so yet, or 0.
     fell_from: int
 
 
@@ -183,12 +183,14 @@ def _reserve(
     wanted = Wanted(size, least, minimum, target.collection, bound)
     reserved = source.reserve(target.using, wanted)
     counter.source = source
-    met, fell_from = reserved[0].met, 0
+    met, fell_from, news = reserved[0].met, 0, 0
     # Another thread may have raised Max or returned a range meanwhile.
     if met is not None and met < min(stored, counter.stored):
         fell_from = stored
-        if not bound:  # a rollback forgets it
+        if not bound:  # a rollback would forget it
             counter.stored = met
+        if counter.fall != (stored, met):
+            counter.fall, news = (stored, met), stored
     ranges, skipped = [], []
     for each in reserved:
         # Read again: a transaction that ended while this one waited for the row may
@@ -197,7 +199,7 @@ def _reserve(
         if met is not None:
             # If the counter fell back, others may have the numbers from there.
             skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
-    return Reserved(reserved, ranges, skipped, fell_from)
+    return Reserved(reserved, ranges, skipped, news)
 
 
 def _wait(target: Target, refill: Refill) -> None:

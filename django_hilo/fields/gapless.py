@@ -57,6 +57,8 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         kwargs.setdefault("max_length", 64)
         super().__init__(any_id, **kwargs)
 
+    is_gapless = True
+
     def is_missing(self, instance: models.Model) -> bool:
         return super().is_missing(instance) or self.was_taken_back(instance)
 

@@ -69,6 +69,8 @@ class ReadsNotes:
 
     attname: str
     primary_key: Any
+    # Whether its numbers are taken one by one, in the caller's transaction.
+    is_gapless = False
 
     def value_of(self, instance: models.Model) -> Any:
         """Return the value of an instance, or None if the value was not loaded."""

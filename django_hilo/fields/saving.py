@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import IntegrityError, models, router
 
-from django_hilo._allocation.target import CounterField
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.doubtful_ids import MakesSure, key_behind
 from django_hilo.fields.instance_state import ASSIGNED, FORMER, ReadsNotes
@@ -22,7 +21,7 @@ def id_fields(model: type[models.Model]) -> list[Any]:
         found: list[Any] = [each for each in fields if isinstance(each, ReadsNotes)]
         found = [each for each in found if not each.is_copy]
         # Gapless ones last: their counters stay locked until the commit.
-        found.sort(key=lambda field: not isinstance(field, CounterField))
+        found.sort(key=lambda field: bool(field.is_gapless))
         known = notes["hilo_fields"] = fields, found
     return known[1]
 

@@ -143,8 +143,8 @@ class TestOtherFields:
     def test_the_first_part_of_the_key_and_a_constraint(self, inside):
         execute("INSERT INTO records_place (id, name) VALUES ('p', ''), ('q', '')")
         insert = "INSERT INTO records_ticket (place_id, number) VALUES (%s, %s)"
-        execute(insert, "p", "tickets/1-A")
-        for place, number in (("p", "tickets/2-A"), ("q", "tickets/3-A")):
+        execute(insert, "p", "seat-tickets/1-A")
+        for place, number in (("p", "seat-tickets/2-A"), ("q", "seat-tickets/3-A")):
             ticket = Ticket(place_id=place)
             assert failures(inside, ticket.save) == (place == "p")
             assert ticket.number == number

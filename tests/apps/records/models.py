@@ -228,7 +228,7 @@ class Ticket(models.Model):
 
     pk = models.CompositePrimaryKey("number", "place_id")
     place = models.ForeignKey(Place, models.CASCADE)
-    number = HiLoField("tickets")
+    number = HiLoField("seat-tickets")
 
     objects = HiLoManager()
 
