@@ -296,6 +296,7 @@ class TestFloors:
 import threading
 from django.db import connection
 from django_hilo.sources import database
+from django_hilo.sources.base import Wanted
 source = database.Sequence("orders_seq")
 drawn, over = [], threading.Event()
 
@@ -306,7 +307,7 @@ def draw():
             drawn.append(cursor.fetchone()[0])
     connection.close()
 
-thread = threading.Thread(target=draw)
+thread = threading.Thread(target=draw, daemon=True)
 thread.start()
 floors, ours = [], []
 while len(drawn) < 20:
