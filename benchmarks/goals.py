@@ -64,16 +64,10 @@ QUESTIONS = (
         "need no range, but are long and hard to read. A sequence needs a query per "
         "number.",
         (
-            _at_least("iter_ids", "`next(iter_ids(Order))`", UUID4, 25),
-            _at_least(
-                "iter_ids_rust",
-                "`next(iter_ids(Order))`",
-                "`str(uuid_utils.uuid4())`, Rust",
-                1.5,
-            ),
-            _at_least("next_id", "`next_id(Order)`", UUID4, 8),
-            _at_least("next_ids", "`next_ids(Order, 100_000)`, per id", UUID4, 20),
-            _at_least("manager_next_id", "`Order.objects.next_id()`", UUID4, 0.8),
+            _at_least("iter_ids", "`next(iter_ids(Order))`", UUID4, 5),
+            _at_least("next_id", "`next_id(Order)`", UUID4, 1.8),
+            _at_least("next_ids", "`next_ids(Order, 100_000)`, per id", UUID4, 17),
+            _at_least("manager_next_id", "`Order.objects.next_id()`", UUID4, 1.2),
         ),
         "ids",
     ),

@@ -15,10 +15,8 @@ from benchmarks.rounds import Figures, Spread, ratio
 from benchmarks.statements import IDS, STATEMENTS
 
 UUID4 = "str(uuid.uuid4())"
-RUST = "str(uuid_utils.uuid4())"
 PAIRS = {
     "iter_ids": (UUID4, "next(ids)"),
-    "iter_ids_rust": (RUST, "next(ids)"),
     "next_id": (UUID4, "next_id(Order)"),
     "manager_next_id": (UUID4, "Order.objects.next_id()"),
     "next_ids": (UUID4, "next_ids(Order, 100_000)"),

@@ -133,7 +133,10 @@ class MakesSure(ReadsNotes):
     def note_refused(
         self, instances: Instances, error: IntegrityError, using: str
     ) -> bool:
-        """Note assigned ids that rows of others have, if an INSERT failed for them."""
+        """Note assigned ids that rows of others have, if an INSERT failed for them.
+
+        Returns whether the error names the field.
+        """
         dialect, table = dialect_of(connections[using]), self.model._meta.db_table
         refused = [each for each in instances if self.assigned_for(each) == using]
         is_taken = dialect.is_taken(error, table, str(self.column))
@@ -146,7 +149,7 @@ class MakesSure(ReadsNotes):
         for each, id in zip(refused, ids, strict=True):
             note = self.note_of(each) or Note(id, using)
             setattr(each._state, NOTE + self.attname, note._replace(doubt=doubt))
-        return True
+        return bool(is_taken)
 
 
 def key_behind(field: Any) -> Any:

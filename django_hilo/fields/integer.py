@@ -140,11 +140,11 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     def note_refused(
         self, instances: Instances, error: IntegrityError, using: str
     ) -> bool:
-        is_noted = super().note_refused(instances, error, using)
-        if is_noted:
+        is_named = super().note_refused(instances, error, using)
+        if is_named:
             # The sequence, or the counter, was set back under what processes hold.
             explicit_ids.drop_held(self.target(using))
-        return is_noted
+        return is_named
 
     def reserve(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():
