@@ -4,6 +4,7 @@ A change of the dict in place is not seen, as with Django REST framework's setti
 """
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
@@ -64,7 +65,7 @@ class Settings(_Keys):
         if name not in KEYS:
             raise AttributeError(name)
         hilo = getattr(django_settings, "HILO", None)
-        given = hilo if isinstance(hilo, dict) else {}
+        given = hilo if isinstance(hilo, Mapping) else {}
         loaded = {key: given.get(key, getattr(Defaults, key)) for key in KEYS}
         vars(self).update(loaded)
         return loaded[name]

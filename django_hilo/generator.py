@@ -74,7 +74,7 @@ def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
 
     It takes up to 100 numbers at a time, and looks at the database, its schema and the
     settings each time. Numbers that it has taken and not given become a gap, for
-    example when an error ends it.
+    example when an error ends it, and an explicit id may be one of them meanwhile.
     """
     known_target(target, using)
     return _iterate(target, using)

@@ -50,12 +50,12 @@ class KnownTarget:
 
 def known_target(target: AnyTarget, using: str | None) -> KnownTarget:
     """Return what `resolve` finds for a target, remembered where that is safe."""
-    named: Any = target
+    called: tuple[Any, str | None] = target, using
     if isinstance(target, models.Model):
-        named, using = type(target), using or target._state.db
+        called = type(target), using or target._state.db
     found = pool.current().known_targets.by_name
     try:
-        known: KnownTarget = found[named, using]
+        known: KnownTarget = found[called]
     except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
         pass
     else:
@@ -66,15 +66,16 @@ def known_target(target: AnyTarget, using: str | None) -> KnownTarget:
             and database["HOST"] is host
             and database["PORT"] is port
             and "schema_name" not in known.connection
+            and not router.routers
             # Another model may have the collection since models were loaded.
-            and (not isinstance(named, str) or known.models is _installed())
+            and (not isinstance(called[0], str) or known.models is _installed())
         ):
             return known
     known = KnownTarget(resolve(target, using))
-    if _is_kept(named, known):
+    if _is_kept(called[0], known):
         if len(found) >= _MOST:
             found.clear()
-        found[named, using] = known
+        found[called] = known
     return known
 
 

@@ -231,22 +231,31 @@ class ConnectionState:
             self._roll_back_to(0)
         elif statement := _OF_SAVEPOINT.fullmatch(sql):
             self._note_savepoint(statement["verb"].upper(), statement["name"].lower())
-        elif _ROLLBACK_INSIDE.search(sql):
-            # One of several statements, or a text: nobody knows what it undid.
-            self._roll_back_to(0, Outcome.COMMITTED)
+        elif found := _INSIDE.search(sql):
+            # One of several statements, or a text: nobody knows what it does.
+            if found["savepoint"]:
+                self._savepoints.append(("", self._made))
+            else:
+                self._roll_back_to(0, Outcome.COMMITTED)
 
     def _note_savepoint(self, verb: str, name: str) -> None:
         if verb == "SAVEPOINT":
             self._savepoints.append((name, self._made))
             return
-        places = [n for n, (each, _) in enumerate(self._savepoints) if each == name]
-        place = places[-1] if places else 0
+        names = [each for each, _ in self._savepoints]
+        if name not in names:
+            # It is older than all marks, unless it is one whose name nobody knows.
+            outcome = Outcome.COMMITTED if "" in names else Outcome.ROLLED_BACK
+            self._savepoints = []
+            if verb != "RELEASE":
+                self._roll_back_to(0, outcome)
+            return
+        place = len(names) - 1 - names[::-1].index(name)
         if verb == "RELEASE":
             del self._savepoints[place:]
         else:
-            number = self._savepoints[place][1] if places else 0
-            del self._savepoints[place + bool(places) :]
-            self._roll_back_to(number)
+            del self._savepoints[place + 1 :]
+            self._roll_back_to(self._savepoints[place][1])
 
     def _roll_back_to(
         self, number: int, outcome: Outcome = Outcome.ROLLED_BACK
@@ -275,17 +284,20 @@ def test_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
     return [each for each in blocks if getattr(each, "_from_testcase", False)]
 
 
-# Before a statement.
-_START = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-_END = r"\s*;?\s*"
-_FLAGS = re.IGNORECASE | re.DOTALL
-_MAY_MATTER = re.compile("SAVEPOINT|ROLLBACK|RELEASE|ABORT", _FLAGS)
+# Before and after a statement. A comment is matched in one way only, or many of them
+# would take for ever.
+_COMMENT = r"/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*(?:\n|\Z)"
+_START = rf"(?:\s|{_COMMENT})*"
+_END = rf"(?:\s|;|{_COMMENT})*"
+_MAY_MATTER = re.compile("SAVEPOINT|ROLLBACK|RELEASE|ABORT", re.IGNORECASE)
 _ROLLBACK = re.compile(
-    rf"{_START}(?:ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?{_END}", _FLAGS
+    rf"{_START}(?:ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?{_END}", re.IGNORECASE
 )
 _OF_SAVEPOINT = re.compile(
     rf"{_START}(?P<verb>SAVEPOINT|RELEASE|ROLLBACK(?:\s+(?:WORK|TRANSACTION))?\s+TO)"
-    rf"(?:\s+SAVEPOINT)?\s+[\"`\[]?(?P<name>\w+)[\"`\]]?{_END}",
-    _FLAGS,
+    rf"(?:\s+SAVEPOINT)?\s+[\"'`\[]?(?P<name>\w+)[\"'`\]]?{_END}",
+    re.IGNORECASE,
 )
-_ROLLBACK_INSIDE = re.compile(rf"(?:\A|;){_START}(?:ROLLBACK|ABORT)\b", _FLAGS)
+_INSIDE = re.compile(
+    rf"(?:\A|;){_START}(?:(?P<savepoint>SAVEPOINT)|ROLLBACK|ABORT)\b", re.IGNORECASE
+)

@@ -67,6 +67,8 @@ class MakesSure(ReadsNotes):
                 continue
             kept = note._replace(using=using, mark=sure[note.number], is_kept=True)
             setattr(each._state, NOTE + self.attname, kept)
+            if self.is_key:
+                each._state.adding = True  # until its row is inserted
             setattr(each._state, ASSIGNED + self.attname, note.id)
             setattr(each._state, ALIAS + self.attname, using)
         if lost:
@@ -78,9 +80,7 @@ class MakesSure(ReadsNotes):
         A copy of an instance may have saved the id that both have kept.
         """
         note = self.note_of(instance)
-        if note is None or not note.is_kept:
-            return instance._state.adding
-        return not self.is_inserted(note)
+        return note is None or not note.is_kept or not self.is_inserted(note)
 
     def is_inserted(self, note: Note) -> bool:
         """Whether this process has inserted a row with a number that was kept."""
@@ -93,7 +93,7 @@ class MakesSure(ReadsNotes):
         setattr(instance._state, ASSIGNED + self.attname, None)
         if getattr(instance._state, NOTE + self.attname, None) is not None:
             note = self.note_of(instance)
-            if note is not None and note.is_kept:
+            if note is not None and note.is_kept and note.using == using:
                 note_inserted(self.target(using), note.number)
 
     def _is_refused(self, instance: models.Model) -> bool:

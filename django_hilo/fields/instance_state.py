@@ -26,6 +26,8 @@ ALIAS = "hilo_alias_"
 NOTE = "hilo_note_"
 # The ids that an instance had to give up, by attname.
 FORMER = "hilo_former"
+# Whether an instance in memory that it refers to has or had a doubtful id.
+DOUBTS = "hilo_doubts"
 
 
 class Doubt:
@@ -69,6 +71,7 @@ class ReadsNotes:
 
     attname: str
     primary_key: Any
+    is_key: Any
     # Whether its numbers are taken one by one, in the caller's transaction.
     is_gapless = False
 
@@ -91,6 +94,8 @@ class ReadsNotes:
         # A field that was assigned is not deferred.
         if assigned is None or getattr(instance, self.attname) != assigned:
             return None
+        if not instance._state.adding and self.is_key:
+            return None  # a plain manager's bulk_create() has inserted the row
         using: str = getattr(instance._state, ALIAS + self.attname)
         return using
 

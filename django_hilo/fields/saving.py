@@ -9,7 +9,13 @@ from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.doubtful_ids import MakesSure, key_behind
-from django_hilo.fields.instance_state import ASSIGNED, FORMER, ReadsNotes
+from django_hilo.fields.instance_state import (
+    ASSIGNED,
+    DOUBTS,
+    FORMER,
+    NOTE,
+    ReadsNotes,
+)
 
 
 def id_fields(model: type[models.Model]) -> list[Any]:
@@ -70,6 +76,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             update_fields = frozenset(with_buckets(type(self), update_fields))
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
+        if getattr(self._state, DOUBTS, False):
+            setattr(self._state, DOUBTS, False)
+            _refuse_doubtful_parents(self, update_fields)
         adding = self._state.adding
         new = adding or self.pk is None
         with ExitStack() as stack:
@@ -178,34 +187,76 @@ def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
     """
 
     @wraps(prepare)
-    def wrapper(self: models.Model, *args: Any, **kwargs: Any) -> None:
-        for field in (*self._meta.concrete_fields, *self._meta.private_fields):
-            if field.is_relation and field.is_cached(self):
-                parent = field.get_cached_value(self)
-                if parent is not None:
-                    _follow(self, field, parent)
-        prepare(self, *args, **kwargs)
+    def wrapper(self: models.Model, operation_name: str, fields: Any = None) -> None:
+        meta = self._meta
+        for field in (*meta.concrete_fields, *meta.private_fields):
+            is_meant = field.is_relation and (fields is None or field in fields)
+            is_cached = is_meant and field.is_cached(self)
+            parent = field.get_cached_value(self) if is_cached else None
+            if parent is not None and _is_noted(parent):
+                _follow(self, field, parent)
+                # save_base() knows which fields a save writes.
+                setattr(self._state, DOUBTS, operation_name == "save")
+                if operation_name != "save":
+                    _refuse_doubtful_parent(self, field, parent)
+        prepare(self, operation_name=operation_name, fields=fields)
 
     return wrapper
 
 
-def _follow(instance: Any, field: Any, parent: Any) -> None:
-    target = getattr(field, "target_field", parent._meta.pk)
-    key = key_behind(target)
-    note = key.note_of(parent) if isinstance(key, MakesSure) else None
-    if note is not None and note.is_doubtful and not key.is_inserted(note):
+def _is_noted(parent: Any) -> bool:
+    """Whether an object in memory has, or had, an id that a rollback may concern."""
+    noted = vars(parent._state)
+    return any(name == FORMER or name.startswith(NOTE) for name in noted)
+
+
+def _refuse_doubtful_parents(instance: Any, names: Iterable[str] | None) -> None:
+    """Raise `HiLoError` if fields that a save writes refer to a row that is no more."""
+    meta = instance._meta
+    for field in (*meta.concrete_fields, *meta.private_fields):
+        if names is None or field.name in names or field.attname in names:
+            is_cached = field.is_relation and field.is_cached(instance)
+            parent = field.get_cached_value(instance) if is_cached else None
+            if parent is not None:
+                _refuse_doubtful_parent(instance, field, parent)
+
+
+def _refuse_doubtful_parent(instance: Any, field: Any, parent: Any) -> None:
+    target = key_behind(getattr(field, "target_field", parent._meta.pk))
+    note = target.note_of(parent) if isinstance(target, MakesSure) else None
+    if note is None or not note.is_doubtful or target.is_inserted(note):
+        return
+    if _names(instance, field, parent, [note.id]):
         raise HiLoError(
             f"The row of {parent._meta.label} {note.id!r} was rolled back or refused, "
             f"and another row may have this id now. Save it before the "
             f"{instance._meta.label} that refers to it."
         )
+
+
+def _follow(instance: Any, field: Any, parent: Any) -> None:
+    """Let an instance refer to the new id of an object in memory."""
     former = getattr(parent._state, FORMER, None)
     # A row that was loaded belongs to the row that has the id now.
     names = [ASSIGNED + each.attname for each in id_fields(type(instance))]
     is_ours = any(hasattr(instance._state, each) for each in names)
     if former and (is_ours or instance._state.adding):
-        # A generic relation names the key in a field of its own.
-        name = getattr(field, "fk_field", None) or field.attname
-        if str(vars(instance).get(name)) in map(str, former.get(target.attname, ())):
+        target = getattr(field, "target_field", parent._meta.pk).attname
+        if _names(instance, field, parent, former.get(target, ())):
             # Setting the attribute would drop the parent.
-            vars(instance)[name] = getattr(parent, target.attname)
+            vars(instance)[_column_of(field)] = getattr(parent, target)
+
+
+def _names(instance: Any, field: Any, parent: Any, ids: Iterable[Any]) -> bool:
+    """Whether a relation names one of these ids, of an object of the parent's kind."""
+    if str(vars(instance).get(_column_of(field))) not in map(str, ids):
+        return False
+    if not hasattr(field, "ct_field"):
+        return True
+    kind = field.get_content_type(obj=parent).pk
+    return bool(getattr(instance, f"{field.ct_field}_id") == kind)
+
+
+def _column_of(field: Any) -> str:
+    # A generic relation names the key in a field of its own.
+    return str(getattr(field, "fk_field", None) or field.attname)

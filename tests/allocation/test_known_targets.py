@@ -4,7 +4,7 @@ import os
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection, connections, models, transaction
+from django.db import connection, connections, models, router, transaction
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
@@ -174,6 +174,17 @@ def test_no_more_are_kept_than_a_program_has():
     for number in range(1_050):
         next_number(f"many-{number}")
     assert len(known()) <= 1_000
+
+
+def test_an_instance_is_written_where_the_router_says(monkeypatch):
+    class Replica:
+        def db_for_write(self, model, **hints):
+            return "default" if model is Order else None
+
+    order = Order.objects.using("other").create()
+    next_id(order)
+    monkeypatch.setattr(router, "routers", [Replica()])
+    assert next_id(order) == "orders/1-A"
 
 
 def test_an_instance_is_asked_on_its_own_database():

@@ -19,6 +19,7 @@ from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_number
 from tests.apps.records.models import Letter, Order
+from tests.support.databases import IS_MYSQL
 from tests.support.rollbacks import Undo, bind, rolled_back
 from tests.support.sql import execute
 from tests.support.threads import in_thread
@@ -176,6 +177,8 @@ def test_a_hook_that_raises_is_of_a_caller_and_comes_later():
     "undo",
     [
         ["SAVEPOINT mine", "ROLLBACK TO SAVEPOINT mine"],
+        ["SAVEPOINT mine -- so", "/* so */ ROLLBACK TO SAVEPOINT mine /* */ ;"],
+        ["SAVEPOINT `a b`" if IS_MYSQL else 'SAVEPOINT "a b"', None],
         ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a", "RELEASE SAVEPOINT a"],
         ["INSERT INTO records_plain (id, name) VALUES ('p', 'begin; rollback')"],
     ],
@@ -185,7 +188,7 @@ def test_work_before_a_savepoint_of_plain_sql_lasts(undo):
         bind()
         order = Order.objects.create(name="a")
         for statement in undo:
-            execute(statement)
+            execute(statement or undo[0].replace("SAVEPOINT", "ROLLBACK TO SAVEPOINT"))
         order.name = "b"
         order.save(update_fields=["name"])
         order.save()

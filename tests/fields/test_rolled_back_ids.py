@@ -571,3 +571,65 @@ def test_burnt_numbers_are_not_given_again():
     with transaction.atomic():
         assert next_number(Order) not in given
     assert not given & {next_number(Order) for _ in range(100)}
+
+
+class TestPlainManagers:
+    def test_a_kept_id_that_it_inserts(self):
+        lost = Plain(name="lost")
+        with rolled_back():
+            lost.save()
+        id = lost.pk
+        Plain.objects.bulk_create([lost])
+        for name in "ab":
+            lost.name = name
+            lost.save()
+        assert list(Plain.objects.values_list("pk", "name")) == [(id, "b")]
+
+    def test_a_row_of_its_own_is_not_another(self):
+        made = Plain(name="made")
+        Plain.objects.bulk_create([made])
+        with pytest.raises(IntegrityError):
+            made.save(force_insert=True)
+        made.name = "again"
+        made.save()
+        assert list(Plain.objects.values_list("pk", "name")) == [(made.pk, "again")]
+
+
+class TestReferencesThatAreNotWritten:
+    @pytest.fixture
+    def lost(self):
+        order = Order(name="lost")
+        with rolled_back():
+            order.save()
+        return order
+
+    def test_of_updates(self, lost):
+        line = OrderLine.objects.create(order=Order.objects.create())
+        line.order, line.quantity = lost, 5
+        line.save(update_fields=["quantity"])
+        OrderLine.objects.bulk_update([line], ["quantity"])
+        assert OrderLine.objects.get().quantity == 5
+        with pytest.raises(HiLoError, match="Save it before"):
+            line.save(update_fields=["order"])
+
+    @sqlite_only
+    def test_of_generic_relations(self, python):
+        item = Item(name="lost")
+        with rolled_back():
+            item.save()
+        former = item.pk
+        python(
+            "from tests.apps.numbers.models import Item\n"
+            "Item.objects.bulk_create([Item(), Item()])"
+        )
+        note = Note(about=item)
+        note.object_id = former + 1
+        note.save()
+        item.save()
+        note = Note(about=item)
+        note.content_type, note.object_id = (
+            ContentType.objects.get_for_model(Box),
+            former,
+        )
+        note.save()
+        assert Note.objects.get(pk=note.pk).object_id == former != item.pk
