@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import django
 import pytest
 from django.db import transaction
 
@@ -27,6 +28,11 @@ if sys.version_info[:2] == (3, 14):  # the lock has a method in Python
 MORE_CALLS, MORE_FILES = 23, 5
 if CHOSEN == "sqlite":  # its range is bound
     MORE_CALLS = 32
+
+# Django 6 calls pre_save() twice.
+MOST_OF_A_SAVE = 25 + 3 * (django.VERSION >= (6,))
+if sys.version_info[:2] == (3, 14):
+    MOST_OF_A_SAVE += 1
 
 
 def calls(act):
@@ -65,4 +71,4 @@ def test_a_save_that_needs_a_range(inside):
 def test_a_save_that_needs_none():
     for _ in range(2):
         Order.objects.create()
-    assert calls(Order.objects.create).total() <= 25
+    assert calls(Order.objects.create).total() <= MOST_OF_A_SAVE
