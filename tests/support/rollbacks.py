@@ -26,3 +26,10 @@ def rolled_back() -> Iterator[None]:
         bind()
         yield
         raise Undo
+
+
+def create_elsewhere(python, model="Order"):
+    """Let another process create an object named "other"."""
+    python(
+        f"from tests.apps.numbers.models import *\n{model}.objects.create(name='other')"
+    )
