@@ -301,7 +301,7 @@ class TestOrdinarySaves:
         assert Order.objects.using("other").get().pk == lost.pk
 
     def test_a_number_beside_the_key_of_a_row_that_exists(self):
-        row = Numbered.objects.bulk_create([Numbered()])[0]
+        row = Numbered.objects.create()
         Numbered.objects.update(number=None)
         row.refresh_from_db()
         with rolled_back():
