@@ -37,6 +37,7 @@ from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support.counters import max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.rollbacks import Undo
 from tests.support.sql import execute
 from tests.support.threads import in_thread, in_threads
 
@@ -49,10 +50,6 @@ servers_only = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one wri
 
 # Renamed in Django 6.1.
 make_savepoint = getattr(transaction, "savepoint_create", transaction.savepoint)
-
-
-class Undo(Exception):
-    pass
 
 
 def numbers_of_others(count: int = 40) -> set[int]:
