@@ -1,7 +1,8 @@
 """What transactions do to ranges; the same expectations on every database.
 
 `committed` holds for all: a number that a committed transaction got is never given
-again. On SQLite, numbers that only a rolled-back transaction saw may come again.
+again. On SQLite, another process may give numbers that only a rolled-back transaction
+saw; this one does not.
 """
 
 import signal
