@@ -19,10 +19,10 @@ from django.db import Error
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.allocate import allocate, allocate_in_memory, allocate_one
-from django_hilo._allocation.cache import Slice
+from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import AnyTarget, Target, ids_of
-from django_hilo._database.connection import in_schema, is_still_there
+from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError

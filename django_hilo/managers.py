@@ -10,7 +10,7 @@ from django.db import IntegrityError, models
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.instance_state import set_handled
+from django_hilo.fields._notes import set_handled
 from django_hilo.fields.saving import id_fields, refuse_doubtful, with_buckets
 from django_hilo.identifiers import check_anchor
 

@@ -21,11 +21,11 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import given_source
-from django_hilo._database.connection import database_key
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.identity import database_key
 from django_hilo._operations.table_scan import aliases, fields_on
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.reservation import return_range

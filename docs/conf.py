@@ -46,7 +46,7 @@ nitpicky = True
 # Types in signatures that are nobody's to use.
 nitpick_ignore = [
     ("py:class", "django_hilo.managers.Model"),
-    ("py:class", "django_hilo.sources.base.Source"),
+    ("py:class", "django_hilo.counters.source.Source"),
 ]
 
 # Headings are link targets by GitHub's rule, down to ####.

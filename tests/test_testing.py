@@ -24,9 +24,9 @@ from django.urls import path
 
 from django_hilo import testing
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.pool import CounterKey
-from django_hilo._database.connection import database_key
+from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
 from django_hilo.models import HiLoDocument

@@ -15,20 +15,21 @@ from typing import Any, NamedTuple
 from django.db import Error, connections
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.known_targets import KnownTarget
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
-from django_hilo._database.connection import database_key, has_schemas, use_own
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.identity import database_key, has_schemas
 from django_hilo._database.own_connection import POOL_SIZE, in_tests
+from django_hilo._database.retry import use_own
 from django_hilo._database.transaction import Mark, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Wanted
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
-from django_hilo.sources.base import Wanted
 
 logger = logging.getLogger("django_hilo")
 

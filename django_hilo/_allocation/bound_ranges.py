@@ -16,7 +16,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter, CounterKey
 from django_hilo._database.transaction import Mark, state_of, test_blocks

@@ -13,11 +13,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation import bound_ranges, pool
 from django_hilo._allocation.allocate import bind, refill
-from django_hilo._allocation.cache import Skipped
+from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import Target
 from django_hilo._database.transaction import Mark, state_of
-from django_hilo.sources.own import OwnCounter
+from django_hilo.counters.own import OwnCounter
 
 
 def make_sure(target: Target, numbers: Collection[int]) -> dict[int, Mark | None]:

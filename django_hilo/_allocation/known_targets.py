@@ -18,7 +18,7 @@ from django.dispatch import receiver
 from django_hilo._allocation import pool
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import AnyTarget, CounterField, Target, resolve
-from django_hilo._database.connection import has_schemas
+from django_hilo._database.identity import has_schemas
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import IdFormat
 

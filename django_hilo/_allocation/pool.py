@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from django_hilo._allocation.cache import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
-from django_hilo._database.connection import DatabaseKey
+from django_hilo._database.identity import DatabaseKey
 from django_hilo._lock import Lock
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import NestedReservation
-from django_hilo.sources.base import Source
 
 
 class CounterKey(NamedTuple):

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, models, router
 
-from django_hilo._allocation.cache import Slice
+from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.pool import CounterKey
-from django_hilo._database.connection import database_key
+from django_hilo._database.identity import database_key
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, check_collection, check_separator
-from django_hilo.sources.base import Source
-from django_hilo.sources.own import OwnCounter
 
 
 class CounterField:

@@ -16,6 +16,7 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._database.identity import switch
 from django_hilo._lock import Lock
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
@@ -138,17 +139,6 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     own.settings_dict["AUTOCOMMIT"] = True
     own.inc_thread_sharing()
     return own
-
-
-def switch(connection: BaseDatabaseWrapper, schema: str | None) -> None:
-    """Switch a connection to a schema, as django-tenants does where it is used."""
-    if schema == getattr(connection, "schema_name", None):
-        return
-    if hasattr(connection, "set_schema"):
-        # django-tenants sets the search path for each cursor.
-        connection.set_schema(schema)
-    else:
-        vars(connection)["schema_name"] = schema
 
 
 def in_tests() -> bool:

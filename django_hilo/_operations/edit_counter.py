@@ -17,13 +17,13 @@ from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations import remote
 from django_hilo._operations.table_scan import Highest, format_of, highest_numbers
 from django_hilo.counters import gapless, reservation
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.reservation import change_counter
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import check_collection, check_node_tag, check_number
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import Change, counter_changed, send
-from django_hilo.sources.own import OwnCounter
 
 
 def database_of(document: HiLoDocument) -> str:

@@ -14,23 +14,18 @@ from functools import partial
 from django.db import connections
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import fields_of
-from django_hilo._database.connection import (
-    in_schema,
-    is_still_there,
-    retry,
-    short_transaction,
-    use_own,
-)
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import in_tests, kept_open
+from django_hilo._database.retry import retry, short_transaction, use_own
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import counter_key
 from django_hilo.models import HiLoDocument
-from django_hilo.sources.own import OwnCounter
 
 logger = logging.getLogger("django_hilo")
 

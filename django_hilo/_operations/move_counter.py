@@ -14,10 +14,10 @@ from django_hilo._allocation.target import (
 from django_hilo._operations.table_scan import highest_number, may_have_table
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_collection
-from django_hilo.sources.base import Source
-from django_hilo.sources.own import OwnCounter
 
 
 class Place(NamedTuple):

@@ -138,7 +138,7 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
     """
     # Not above: only a process that migrates needs these.
     from django_hilo._operations.table_scan import fields_on
-    from django_hilo.sources.column import ColumnCounter
+    from django_hilo.counters.own import ColumnCounter
 
     connection = connections[using]
     if not dialect_of(connection).raises_key_default or not kwargs.get("plan"):

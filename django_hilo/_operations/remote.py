@@ -16,12 +16,12 @@ from django_hilo._allocation.target import (
 )
 from django_hilo._operations.table_scan import gapless_fields_of
 from django_hilo.counters import reservation
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Wanted
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
-from django_hilo.sources.base import Wanted
-from django_hilo.sources.own import OwnCounter
 
 # Errors of a request that may succeed if it is sent again.
 BUSY = (OperationalError, InterfaceError)

@@ -18,12 +18,12 @@ from django_hilo._allocation.target import (
     routed,
 )
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.source import Source
 from django_hilo.fields import GaplessIdField
 from django_hilo.fields.lookups import Number
 from django_hilo.identifiers import IdFormat, parse_or_none
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.sources.base import Source
-from django_hilo.sources.own import OwnCounter
 
 _CHUNK = 10_000
 

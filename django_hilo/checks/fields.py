@@ -14,8 +14,8 @@ from django.db import models
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.fields.base import AssignsIds
-from django_hilo.fields.text import IdField
+from django_hilo.fields._assigns_ids import AssignsIds
+from django_hilo.fields._text_ids import IdField
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, IdFormat, check_collection
 from django_hilo.sources.foreign import ForeignCounter
 

@@ -12,12 +12,12 @@ from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.table_scan import aliases, may_have_table, other_sources
 from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
-from django_hilo.sources.base import Fault, Source
+from django_hilo.counters.source import Fault, Source
 from django_hilo.sources.foreign import ForeignCounter
 
 
 def check_missing(**kwargs: Any) -> list[checks.CheckMessage]:
-    """Ask for arguments without which a source may be read by the wrong rule."""
+    """Ask for arguments without which a source may be read by the wrong formula."""
     sources = settings.SOURCES if are_sources(settings.SOURCES) else {}
     named = {f"HILO['SOURCES'][{name!r}]": found for name, found in sources.items()}
     named.update((str(field), field.source) for field in counter_fields())
@@ -87,14 +87,14 @@ def _checked(databases: Sequence[str] | None) -> list[str]:
 
 
 def _mixed(sources: Iterable[Source], alias: str) -> list[checks.CheckMessage]:
-    """Return errors where two rules read one stored number."""
+    """Return errors where two formulas read one stored number."""
     readings: dict[str, set[str]] = defaultdict(set)
     for source in sources:
         if isinstance(source, ForeignCounter):
-            readings[source.name].add(source.rule.reading)
+            readings[source.name].add(source.formula.reading)
     return [
         checks.Error(
-            f"{name} on {alias!r} is read by different rules: "
+            f"{name} on {alias!r} is read by different formulas: "
             f"{', '.join(sorted(found))}. Ids would be given twice.",
             hint="Use the same source everywhere, with the partner's size.",
             id="django_hilo.E024",

@@ -8,7 +8,7 @@ from django.core import checks
 from django.urls import get_resolver
 
 from django_hilo.conf import settings
-from django_hilo.fields.text import IdField
+from django_hilo.fields._text_ids import IdField
 
 
 def check_viewsets(**kwargs: Any) -> list[checks.CheckMessage]:

@@ -7,8 +7,8 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from django_hilo._database.connection import retry
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.retry import retry
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
 

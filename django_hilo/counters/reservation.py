@@ -19,8 +19,8 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from django_hilo._database.connection import bind, retry, short_transaction
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.retry import bind, retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation

@@ -11,15 +11,15 @@ from django_hilo._database.transaction import Mark, Outcome, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.base import AssignsIds, Block
-from django_hilo.fields.instance_state import (
+from django_hilo.fields._assigns_ids import AssignsIds, Block
+from django_hilo.fields._notes import (
     NOTE,
     Instances,
     Note,
     distinct,
     remember_former,
 )
-from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
 from django_hilo.identifiers import IdFormat, check_separator, family_of
 
 

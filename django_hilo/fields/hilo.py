@@ -13,11 +13,11 @@ from django_hilo._allocation.target import CounterField, Target, ids_of
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.anchors import Anchor, anchor_of
-from django_hilo.fields.base import NOTHING, Block, marked
+from django_hilo.fields._anchors import Anchor, anchor_of
+from django_hilo.fields._assigns_ids import NOTHING, Block, marked
+from django_hilo.fields._notes import Instances, distinct
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
 from django_hilo.fields.gapless import assigning
-from django_hilo.fields.instance_state import Instances, distinct
-from django_hilo.fields.text import Got_co, IdField, Set_contra, Text
 from django_hilo.identifiers import (
     MAX_WIDTH,
     anchor_in,

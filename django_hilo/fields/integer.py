@@ -12,12 +12,12 @@ from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.target import CounterField, Target, given_source, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields.base import AssignsIds
-from django_hilo.fields.collection_names import collection_of_keys
-from django_hilo.fields.instance_state import Instances
-from django_hilo.sources.base import Source
-from django_hilo.sources.column import source_of
+from django_hilo.fields._assigns_ids import AssignsIds
+from django_hilo.fields._collection_names import collection_of_keys
+from django_hilo.fields._notes import Instances
+from django_hilo.sources.key_sequence import source_of
 
 if TYPE_CHECKING:
     _BigAutoField = models.BigAutoField[int | str | Combinable | None, int]

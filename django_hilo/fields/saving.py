@@ -8,8 +8,8 @@ from typing import Any
 from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.doubtful_ids import MakesSure, key_behind
-from django_hilo.fields.instance_state import (
+from django_hilo.fields._doubtful_ids import MakesSure, key_behind
+from django_hilo.fields._notes import (
     ASSIGNED,
     DOUBTS,
     FORMER,

@@ -4,9 +4,9 @@ from typing import Any
 
 from django_hilo._allocation.target import Target, resolve
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.identifiers import IdFormat, check_separator
 from django_hilo.models import ServerPrefix
-from django_hilo.sources.own import OwnCounter
 
 
 def id_format_of(

@@ -7,6 +7,7 @@ from django.db import connections
 from django.db.models import CheckConstraint, UUIDField
 
 from django_hilo._allocation.target import resolve
+from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
 from django_hilo.models import HiLoDocument, ServerPrefix
@@ -14,7 +15,6 @@ from django_hilo.moving.counters import highest_number
 from django_hilo.moving.relations import Column, GenericColumn, by_table
 from django_hilo.moving.steps import Move
 from django_hilo.moving.values import Mapped
-from django_hilo.sources.own import OwnCounter
 
 _SHOWN = 3
 

@@ -5,10 +5,10 @@ from typing import Any
 from django_hilo._allocation.target import Target, fields_of
 from django_hilo._operations import remote
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.identifiers import shown
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
-from django_hilo.sources.own import OwnCounter
 
 # A program which invents names would fill the table. From so many counters on, a new
 # name makes none: for all clients, and for one, who leaves room to the others.

@@ -2,22 +2,22 @@
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from django_hilo.ravendb import views
-from django_hilo.ravendb.endpoints import not_found
+from django_hilo.ravendb import hilo_views
+from django_hilo.ravendb.decorators import not_found
 
 app_name = "django_hilo_ravendb"
 
 _of_a_database = [
-    path("hilo/next", views.next_range, name="next"),
-    path("hilo/return", views.return_range, name="return"),
-    path("identity/next", views.next_identity, name="next-identity"),
-    path("identity/seed", views.seed_identity, name="seed-identity"),
-    path("debug/identities", views.identities, name="identities"),
+    path("hilo/next", hilo_views.next_range, name="next"),
+    path("hilo/return", hilo_views.return_range, name="return"),
+    path("identity/next", hilo_views.next_identity, name="next-identity"),
+    path("identity/seed", hilo_views.seed_identity, name="seed-identity"),
+    path("debug/identities", hilo_views.identities, name="identities"),
 ]
 
 _endpoints: list[URLPattern | URLResolver] = [
     path("databases/<str:database>/", include(_of_a_database)),
-    path("topology", views.topology, name="topology"),
+    path("topology", hilo_views.topology, name="topology"),
 ]
 
 urlpatterns = [

@@ -2,7 +2,7 @@
 
 Each of these modules is for one system: `hibernate`, `nhibernate`, `efcore`, `marten`,
 `doctrine`, `django_sequences` and `database`. For another system, combine a
-`ForeignCounter` with a storage (`Row` or `Sequence`) and one of the `rules`. You can
+`ForeignCounter` with a storage (`Row` or `Sequence`) and one of the `formulas`. You can
 import all of them in ``settings.py``, because none needs the models.
 """
 

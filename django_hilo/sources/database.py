@@ -3,7 +3,7 @@
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import rules, storages
+from django_hilo.sources import formulas, storages
 from django_hilo.sources.foreign import ForeignCounter
 
 
@@ -14,7 +14,8 @@ class Sequence(ForeignCounter):
     With ``increment=50`` the value 101 means 101 to 150, and the sequence must have
     INCREMENT BY 50, as with Hibernate's optimizer ``pooled-lo`` and EF Core. If the
     value is the highest id, as with EclipseLink and with Hibernate's ``pooled``, the
-    default for JPA's ``allocationSize=50``, use `hibernate.Pooled` or `rules.Pooled`.
+    default for JPA's ``allocationSize=50``, use `hibernate.Pooled` or
+    `formulas.Pooled`.
 
     With INCREMENT BY 1, other writers may use ``nextval`` freely.
     """
@@ -22,5 +23,5 @@ class Sequence(ForeignCounter):
     def __init__(
         self, name: str, increment: int = 1, *, max_number: int = MAX_NUMBER
     ) -> None:
-        rule = rules.PooledLo(increment, max_number)
-        super().__init__(storages.Sequence(name), rule)
+        formula = formulas.PooledLo(increment, max_number)
+        super().__init__(storages.Sequence(name), formula)

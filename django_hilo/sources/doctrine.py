@@ -6,24 +6,24 @@ from django.utils.deconstruct import deconstructible
 
 from django_hilo.exceptions import UnsafeSource
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import rules, storages
+from django_hilo.sources import formulas, storages
 from django_hilo.sources.foreign import ForeignCounter
 
 
 @deconstructible(path="django_hilo.sources.doctrine.Sequence")
 class Sequence(ForeignCounter):
-    """SequenceGenerator: a sequence with INCREMENT BY ``allocation_size``; rule D1."""
+    """SequenceGenerator: a sequence, INCREMENT BY ``allocation_size``; formula D1."""
 
     def __init__(
         self, name: str, allocation_size: int, *, max_number: int = MAX_NUMBER
     ) -> None:
-        rule = rules.PooledLo(allocation_size, max_number)
-        super().__init__(storages.Sequence(name), rule)
+        formula = formulas.PooledLo(allocation_size, max_number)
+        super().__init__(storages.Sequence(name), formula)
 
 
 @deconstructible(path="django_hilo.sources.doctrine.Table")
 class Table(ForeignCounter):
-    """DBAL's TableGenerator (until DBAL 3); rule D2.
+    """DBAL's TableGenerator (until DBAL 3); formula D2.
 
     Its ``sequence_increment_by`` must be 1: otherwise DBAL gives the first id of each
     block twice. Raises `UnsafeSource` if ``increment``, or the row's, is another
@@ -50,7 +50,7 @@ class Table(ForeignCounter):
             start=0,
             fixed={"sequence_increment_by": 1},
         )
-        super().__init__(row, rules.LastUsed(1, max_number))
+        super().__init__(row, formulas.LastUsed(1, max_number))
 
 
 class TableGenerator:

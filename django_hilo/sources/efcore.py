@@ -3,13 +3,13 @@
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import rules, storages
+from django_hilo.sources import formulas, storages
 from django_hilo.sources.foreign import ForeignCounter
 
 
 @deconstructible(path="django_hilo.sources.efcore.Sequence")
 class Sequence(ForeignCounter):
-    """A sequence whose INCREMENT BY is the model's, 10 by default; rule E1."""
+    """A sequence whose INCREMENT BY is the model's, 10 by default; formula E1."""
 
     def __init__(
         self,
@@ -20,5 +20,5 @@ class Sequence(ForeignCounter):
         max_number: int = MAX_NUMBER,
     ) -> None:
         full = name if schema is None else f"{schema}.{name}"
-        rule = rules.PooledLo(increment, max_number)
-        super().__init__(storages.Sequence(full), rule)
+        formula = formulas.PooledLo(increment, max_number)
+        super().__init__(storages.Sequence(full), formula)

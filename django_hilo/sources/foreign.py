@@ -6,33 +6,33 @@ from functools import partial
 from django.db import Error, connections
 from django.utils.deconstruct import deconstructible
 
-from django_hilo._database.connection import commits_alone, retry, short_transaction
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import Result
+from django_hilo._database.retry import commits_alone, retry, short_transaction
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Fault, Source, Wanted
 from django_hilo.exceptions import (
     CounterExhausted,
     HiLoError,
     SourceMismatch,
     TableMissing,
 )
-from django_hilo.sources.base import Fault, Source, Wanted
-from django_hilo.sources.rules import Rule, Value
+from django_hilo.sources.formulas import Formula, Value
 from django_hilo.sources.storages.base import Storage
 
 
 @deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
 class ForeignCounter(Value, Source):
-    """A counter that another system owns: a storage, and the rule to read its number.
+    """A counter that another system owns: a storage, and how to read its number.
 
     The modules of `django_hilo.sources` have subclasses. Use this class for a system
     without a module. A reservation has its own transaction. It locks and compares the
     row, and never lowers it.
     """
 
-    def __init__(self, storage: Storage, rule: Rule) -> None:
+    def __init__(self, storage: Storage, formula: Formula) -> None:
         self.storage = storage
-        self.rule = rule
+        self.formula = formula
 
     @property
     def name(self) -> str:
@@ -45,12 +45,12 @@ class ForeignCounter(Value, Source):
 
     @property
     def max_number(self) -> int:
-        return self.rule.max_number
+        return self.formula.max_number
 
     @property
     def key(self) -> tuple[str, str]:
         # A colon is in no collection.
-        return f"{self.storage!r}: {self.rule!r}", ""
+        return f"{self.storage!r}: {self.formula!r}", ""
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         size, at_least, minimum, collection, bound, _ = wanted
@@ -58,7 +58,7 @@ class ForeignCounter(Value, Source):
             raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
         draw = partial(
             self.storage.draw,
-            rule=self.rule,
+            formula=self.formula,
             size=size,
             at_least=at_least,
             minimum=minimum,
@@ -70,7 +70,7 @@ class ForeignCounter(Value, Source):
 
     def read_max(self, using: str) -> int:
         stored = self.read(using)
-        return 0 if stored is None else self.rule.highest(stored)
+        return 0 if stored is None else self.formula.highest(stored)
 
     def read(self, using: str) -> int | None:
         """Return the number that is stored, None where there is none yet."""
@@ -87,12 +87,12 @@ class ForeignCounter(Value, Source):
                 f"{self.name} cannot be raised above {number}: its ids are limited to "
                 f"{self.max_number} (max_number), as by the partner's type."
             )
-        stored = self.rule.stored_over(number)
-        raise_it = partial(self.storage.raise_to, rule=self.rule, stored=stored)
+        stored = self.formula.stored_over(number)
+        raise_it = partial(self.storage.raise_to, formula=self.formula, stored=stored)
         self._attempt(raise_it, using)
 
     def faults(self, using: str) -> list[Fault]:
-        return self.storage.faults(using, self.rule)
+        return self.storage.faults(using, self.formula)
 
     def _attempt(
         self, operate: Callable[..., Result], using: str, bound: bool | None = None

@@ -12,7 +12,7 @@ from django.utils.deconstruct import deconstructible
 
 from django_hilo.exceptions import UnsafeSource
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import rules
+from django_hilo.sources import formulas
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.storages import Row, Sequence
 from django_hilo.sources.storages.base import Storage
@@ -27,7 +27,7 @@ def block_of(max_lo: int) -> int:
 
 @deconstructible(path="django_hilo.sources.hibernate.HiLo")
 class HiLo(ForeignCounter):
-    """``hilo`` (TableHiLoGenerator): one row for all entities; rule L1."""
+    """``hilo`` (TableHiLoGenerator): one row for all entities; formula L1."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class HiLo(ForeignCounter):
         *,
         max_number: int = MAX_NUMBER,
     ) -> None:
-        rule = rules.HiLo(block_of(max_lo), max_number=max_number)
-        super().__init__(Row(table, column), rule)
+        formula = formulas.HiLo(block_of(max_lo), max_number=max_number)
+        super().__init__(Row(table, column), formula)
 
 
 @deconstructible(path="django_hilo.sources.hibernate.SequenceHiLo")
 class SequenceHiLo(ForeignCounter):
-    """``seqhilo`` (SequenceHiLoGenerator): a sequence with INCREMENT BY 1; rule L1."""
+    """``seqhilo`` (SequenceHiLoGenerator): a sequence, INCREMENT BY 1; formula L1."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class SequenceHiLo(ForeignCounter):
         *,
         max_number: int = MAX_NUMBER,
     ) -> None:
-        rule = rules.HiLo(block_of(max_lo), max_number=max_number)
-        super().__init__(Sequence(sequence), rule)
+        formula = formulas.HiLo(block_of(max_lo), max_number=max_number)
+        super().__init__(Sequence(sequence), formula)
 
 
 @deconstructible(path="django_hilo.sources.hibernate.MultipleHiLo")
 class MultipleHiLo(ForeignCounter):
-    """MultipleHiLoPerTableGenerator: a row for each entity; rule L1.
+    """MultipleHiLoPerTableGenerator: a row for each entity; formula L1.
 
     ``name`` is the entity's table, as Hibernate writes it.
     """
@@ -73,8 +73,8 @@ class MultipleHiLo(ForeignCounter):
         column: str = "sequence_next_hi_value",
         max_number: int = MAX_NUMBER,
     ) -> None:
-        rule = rules.HiLo(block_of(max_lo), max_number=max_number)
-        super().__init__(Row(table, column, key={key_column: name}, start=0), rule)
+        formula = formulas.HiLo(block_of(max_lo), max_number=max_number)
+        super().__init__(Row(table, column, key={key_column: name}, start=0), formula)
 
 
 # The version that `_Enhanced` goes by until the project has named one.
@@ -87,7 +87,7 @@ _VERSION = (
 
 
 class _Generator(NamedTuple):
-    """An enhanced generator of the partner, as its rule needs it."""
+    """An enhanced generator of the partner, as its formula needs it."""
 
     increment: int
     is_row: bool
@@ -98,7 +98,7 @@ class _Generator(NamedTuple):
 
 
 class _Enhanced(ForeignCounter):
-    """A sequence or a row of an enhanced generator, with the rule of its optimizer."""
+    """The sequence or row of an enhanced generator, with its optimizer's formula."""
 
     def __init__(
         self,
@@ -137,26 +137,26 @@ class _Enhanced(ForeignCounter):
         generator = _Generator(
             increment, is_row, last_used, initial_value, version, max_number
         )
-        super().__init__(storage, self._rule(generator))
+        super().__init__(storage, self._formula(generator))
 
     @property
     def missing(self) -> str:
         return "" if self._has_version else _VERSION
 
     @abstractmethod
-    def _rule(self, generator: _Generator) -> rules.Rule:
-        """Return the rule of the optimizer."""
+    def _formula(self, generator: _Generator) -> formulas.Formula:
+        """Return the formula of the optimizer."""
 
 
 @deconstructible(path="django_hilo.sources.hibernate.EnhancedHiLo")
 class EnhancedHiLo(_Enhanced):
-    """The optimizer ``hilo`` of enhanced generators since 5.2.10; rules L2 and L3.
+    """The optimizer ``hilo`` of enhanced generators since 5.2.10; formulas L2 and L3.
 
     Raises `UnsafeSource` for an older ``version`` (HHH-3628). The arguments are those
     of `Pooled`.
     """
 
-    def _rule(self, generator: _Generator) -> rules.Rule:
+    def _formula(self, generator: _Generator) -> formulas.Formula:
         if _number(generator.version) < (5, 2, 10):
             raise UnsafeSource(
                 f"The optimizer 'hilo' of Hibernate {generator.version} gives ids "
@@ -165,7 +165,7 @@ class EnhancedHiLo(_Enhanced):
                 f"'pooled-lo'."
             )
         shift = 0 if generator.last_used else -1
-        return rules.HiLo(generator.increment, shift, 1, generator.max_number)
+        return formulas.HiLo(generator.increment, shift, 1, generator.max_number)
 
 
 @deconstructible(path="django_hilo.sources.hibernate.Pooled")
@@ -181,27 +181,27 @@ class Pooled(_Enhanced):
       each block starts one number lower.
     """
 
-    def _rule(self, generator: _Generator) -> rules.Rule:
+    def _formula(self, generator: _Generator) -> formulas.Formula:
         increment, max_number = generator.increment, generator.max_number
         if _number(generator.version) < (4, 3, 11):
-            return rules.PooledBelow(increment, max_number)
-        return rules.Pooled(
+            return formulas.PooledBelow(increment, max_number)
+        return formulas.Pooled(
             increment, generator.initial_value, generator.last_used, max_number
         )
 
 
 @deconstructible(path="django_hilo.sources.hibernate.PooledLo")
 class PooledLo(_Enhanced):
-    """The optimizers ``pooled-lo`` and ``pooled-lotl``; rules L6 and L7.
+    """The optimizers ``pooled-lo`` and ``pooled-lotl``; formulas L6 and L7.
 
     On a table, Django may reserve ranges of any size, whatever the partner's size. The
     arguments are those of `Pooled`.
     """
 
-    def _rule(self, generator: _Generator) -> rules.Rule:
-        kind = rules.LastUsed if generator.last_used else rules.PooledLo
-        rule = kind(generator.increment, generator.max_number)
-        return kind(1, generator.max_number) if generator.is_row else rule
+    def _formula(self, generator: _Generator) -> formulas.Formula:
+        kind = formulas.LastUsed if generator.last_used else formulas.PooledLo
+        formula = kind(generator.increment, generator.max_number)
+        return kind(1, generator.max_number) if generator.is_row else formula
 
 
 def _number(version: str) -> tuple[int, ...]:

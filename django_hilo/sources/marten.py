@@ -3,14 +3,14 @@
 from django.utils.deconstruct import deconstructible
 
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import rules
+from django_hilo.sources import formulas
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.storages import Row
 
 
 @deconstructible(path="django_hilo.sources.marten.HiLo")
 class HiLo(ForeignCounter):
-    """The row of ``mt_hilo`` for a document type; rule M1.
+    """The row of ``mt_hilo`` for a document type; formula M1.
 
     Marten's function ``mt_get_next_hi`` compares before it writes, and retries if
     another process was first, so Django may write the row itself.
@@ -29,5 +29,5 @@ class HiLo(ForeignCounter):
         max_number: int = MAX_NUMBER,
     ) -> None:
         row = Row(f"{schema}.mt_hilo", "hi_value", key={"entity_name": name}, start=-1)
-        rule = rules.HiLo(max_lo, 1, 1, max_number)
-        super().__init__(row, rule)
+        formula = formulas.HiLo(max_lo, 1, 1, max_number)
+        super().__init__(row, formula)

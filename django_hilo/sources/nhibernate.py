@@ -9,7 +9,7 @@ from django.utils.deconstruct import deconstructible
 
 from django_hilo.exceptions import UnsafeSource
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources import hibernate, rules
+from django_hilo.sources import formulas, hibernate
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.storages import Row
 
@@ -20,7 +20,7 @@ _AS_HIBERNATE = "3.6"
 
 @deconstructible(path="django_hilo.sources.nhibernate.HiLo")
 class HiLo(ForeignCounter):
-    """``hilo``: rule L1. A new schema starts at 1, so its first id is 32768.
+    """``hilo``: formula L1. A new schema starts at 1, so its first id is 32768.
 
     ``where`` is the generator's parameter: SQL that selects one of several rows.
     """
@@ -34,18 +34,18 @@ class HiLo(ForeignCounter):
         *,
         max_number: int = MAX_NUMBER,
     ) -> None:
-        rule = rules.HiLo(hibernate.block_of(max_lo), max_number=max_number)
-        super().__init__(Row(table, column, where=where), rule)
+        formula = formulas.HiLo(hibernate.block_of(max_lo), max_number=max_number)
+        super().__init__(Row(table, column, where=where), formula)
 
 
 @deconstructible(path="django_hilo.sources.nhibernate.SequenceHiLo")
 class SequenceHiLo(hibernate.SequenceHiLo):
-    """``seqhilo``: rule L1. Before 5.1, NHibernate omits the first id of each block."""
+    """``seqhilo``: formula L1. NHibernate before 5.1 omits each block's first id."""
 
 
 @deconstructible(path="django_hilo.sources.nhibernate.Pooled")
 class Pooled(hibernate.Pooled):
-    """The optimizer ``pooled`` of the enhanced generators: rule L8.
+    """The optimizer ``pooled`` of the enhanced generators: formula L8.
 
     The arguments are those of Hibernate's `Pooled`, except stored_last_used, version
     and initial_value. Before processes start, the counter must be at ``1 + increment``
@@ -58,7 +58,7 @@ class Pooled(hibernate.Pooled):
 
 @deconstructible(path="django_hilo.sources.nhibernate.PooledLo")
 class PooledLo(hibernate.PooledLo):
-    """The optimizer ``pooled-lo`` of the enhanced generators: rule L7."""
+    """The optimizer ``pooled-lo`` of the enhanced generators: formula L7."""
 
     def __init__(self, increment: int, **kwargs: Any) -> None:
         super().__init__(increment, version=_AS_HIBERNATE, **kwargs)

@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.pool import Refill
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import reservation

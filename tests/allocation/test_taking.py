@@ -6,7 +6,7 @@ from collections import deque
 import pytest
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange, take_from
+from django_hilo._allocation.cached_range import CachedRange, take_from
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import next_id, next_ids, next_number, return_ranges

@@ -29,9 +29,9 @@ from hypothesis.stateful import (
 )
 
 from django_hilo._allocation import allocate, bound_ranges, burnt_numbers, pool
-from django_hilo._allocation.cache import Skipped
+from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.target import resolve
-from django_hilo._database.connection import bind
+from django_hilo._database.retry import bind
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
 from django_hilo.counters import Range, reservation
 from django_hilo.exceptions import ConcurrencyError, RangeNotReturned

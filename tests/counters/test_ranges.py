@@ -5,7 +5,7 @@ import pytest
 
 from django_hilo.counters.ranges import HiLoKeyGenerator, Range
 from django_hilo.exceptions import NestedReservation
-from django_hilo.fields.collection_names import default_collection
+from django_hilo.fields._collection_names import default_collection
 from tests.support.commands import output_of
 from tests.support.patience import PATIENCE
 

@@ -20,10 +20,10 @@ from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
 from django_hilo._allocation import allocate, pool
-from django_hilo._database import connection as connection_module
 from django_hilo._database import own_connection
-from django_hilo._database.connection import in_callers_transaction, retry
+from django_hilo._database import retry as retry_module
 from django_hilo._database.own_connection import OwnConnection
+from django_hilo._database.retry import in_callers_transaction, retry
 from django_hilo._database.transaction import Outcome, state_of
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import (
@@ -474,7 +474,7 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         "module",
         # Elsewhere the lock has no function in Python.
-        [own_connection, connection_module, allocate, pool]
+        [own_connection, retry_module, allocate, pool]
         + [_lock] * (sys.version_info[:2] == (3, 14)),
     )
     def test_at_any_call_they_keep_no_lock(self, module, settings):

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import REGISTRY
 
 from django_hilo import signals
-from django_hilo._database import connection as counters_connection
+from django_hilo._database import retry as counters_retry
 from django_hilo._database.dialects import ErrorKind
 from django_hilo.counters import Range, Reservation
 from django_hilo.exceptions import HiLoError
@@ -249,7 +249,7 @@ class TestTheLog:
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
             and ast.unparse(call.func.value) == "logger"
-        } - {"log"}  # connection.py: WARNING the first time, then DEBUG
+        } - {"log"}  # retry.py: WARNING the first time, then DEBUG
         table = PAGE.split("## The log")[1].split("## ")[0]
         explained = re.findall(r"^\| `([A-Z]+)` \|", table, re.MULTILINE)
         assert {level.upper() for level in used} == set(explained)
@@ -265,7 +265,7 @@ class TestTheLog:
         assert HiLoDocument.objects.get().ticket not in said[0][1]
 
     def test_the_first_retry_is_a_warning(self, caplog, monkeypatch):
-        monkeypatch.setattr(counters_connection, "classify", lambda *_: ErrorKind.RETRY)
+        monkeypatch.setattr(counters_retry, "classify", lambda *_: ErrorKind.RETRY)
         caplog.set_level(logging.DEBUG, "django_hilo")
         failing = iter([True, True])
 
@@ -274,6 +274,6 @@ class TestTheLog:
                 raise OperationalError("deadlock")
             return "done"
 
-        done = counters_connection.retry(operate, "default", "A counter", if_missing="")
+        done = counters_retry.retry(operate, "default", "A counter", if_missing="")
         assert done == "done"
         assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]

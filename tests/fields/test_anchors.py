@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
-from django_hilo.fields.anchors import anchor_of
+from django_hilo.fields._anchors import anchor_of
 from django_hilo.generator import next_number
 from django_hilo.identifiers import anchor_in
 from django_hilo.managers import HiLoQuerySet

@@ -17,12 +17,13 @@ from django_hilo._database.dialects.base import rows_of
 from django_hilo._operations.table_scan import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
+from django_hilo.counters.own import ColumnCounter
+from django_hilo.counters.source import Wanted
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
 from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
-from django_hilo.sources.base import Wanted
-from django_hilo.sources.column import ColumnCounter, ColumnSequence
+from django_hilo.sources.key_sequence import KeySequence
 from tests.apps.numbers.models import Box, Crate, Item, Note, Place, SpecialItem, Tag
 from tests.support.commands import told_by
 from tests.support.databases import CHOSEN, IS_MYSQL
@@ -427,7 +428,7 @@ class TestSqlite:
 @needs_postgresql
 class TestColumns:
     def fault(self, table: str) -> str:
-        source = ColumnSequence(KeyColumn(table, "id"), is_historical=False)
+        source = KeySequence(KeyColumn(table, "id"), is_historical=False)
         found = source.faults("default")
         assert not any(fault.is_certain for fault in found)
         return " ".join(map(str, found))

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_hilo.exceptions import CounterExhausted, HiLoError
 from django_hilo.fields import HiLoBigAutoField
-from django_hilo.fields.collection_names import collection_of_keys
+from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.generator import (
     anext_ids,
     anext_number,

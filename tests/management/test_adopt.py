@@ -8,7 +8,7 @@ from django.db import connection
 
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
-from django_hilo.sources import ForeignCounter, Row, hibernate, rules
+from django_hilo.sources import ForeignCounter, Row, formulas, hibernate
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order, Plain
 from tests.support import foreign
@@ -18,7 +18,7 @@ from tests.support.foreign import needs_postgresql
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROW = Row("partner_counters", "value", key={"name": "orders"}, start=0)
-PARTNER = ForeignCounter(ROW, rules.HiLo(10))
+PARTNER = ForeignCounter(ROW, formulas.HiLo(10))
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from django.db import models
 from django_hilo._allocation.target import resolve
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.counters.gapless import last_gapless_number
+from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
-from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, child_environment

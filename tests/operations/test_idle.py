@@ -10,7 +10,7 @@ from django.core.signals import request_finished
 from django.db import connection, connections
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cache import CachedRange
+from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.target import resolve
 from django_hilo._operations import idle
 from django_hilo.counters import Range, Reservation, raise_floor, reservation, reserve

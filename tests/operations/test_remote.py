@@ -8,10 +8,10 @@ from django_hilo._operations.remote import (
     take_back,
 )
 from django_hilo.counters import KeyColumn, Range, seed_gapless_number
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.reservation import reserve, return_range
 from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
 from django_hilo.models import HiLoDocument
-from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN

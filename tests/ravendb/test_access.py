@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
-from django_hilo.ravendb import access, views
+from django_hilo.ravendb import access, hilo_views
 from tests.support.commands import PROJECT
 
 BUSY = "The database is busy or unavailable; try again."
@@ -285,7 +285,7 @@ class TestNothingIsLogged:
         self, client, settings, monkeypatch, caplog, error, status, told
     ):
         """The mails to the administrators show each variable of each frame."""
-        monkeypatch.setattr(views.remote, "lend", Mock(side_effect=error))
+        monkeypatch.setattr(hilo_views.remote, "lend", Mock(side_effect=error))
         mails = mails_with_variables()
         logging.getLogger("django_hilo").addHandler(mails)
         try:

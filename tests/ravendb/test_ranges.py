@@ -14,11 +14,11 @@ from django.urls import include, path
 
 from django_hilo._allocation.target import Target
 from django_hilo.counters import reservation
+from django_hilo.counters.own import OwnCounter
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.ravendb import endpoints, views
+from django_hilo.ravendb import decorators, hilo_views
 from django_hilo.ravendb.databases import server_tag_of
-from django_hilo.sources.own import OwnCounter
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.counters import max_of, preset
@@ -518,12 +518,12 @@ class TestTransactions:
             inside.append((connection.in_atomic_block, max_of()))
             return response
 
-        monkeypatch.setattr(endpoints, "_unstored", unstored)
+        monkeypatch.setattr(decorators, "_unstored", unstored)
         raven.numbers()
         assert inside == [(False, 32)]
 
     def test_an_error_after_the_reservation_burns_it(self, raven, monkeypatch):
-        monkeypatch.setattr(views, "IdFormat", lambda *parts: 1 / 0)
+        monkeypatch.setattr(hilo_views, "IdFormat", lambda *parts: 1 / 0)
         assert raven.next().status_code == 500
         monkeypatch.undo()
         assert raven.numbers()[0] == 33

@@ -18,8 +18,8 @@ from django_hilo.sources import (
     Row,
     database,
     doctrine,
+    formulas,
     hibernate,
-    rules,
 )
 from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
@@ -285,7 +285,7 @@ class TestWhatIsMissing:
     def test_a_column_of_the_key(self, make):
         make(foreign.ONE_ROW)
         source = ForeignCounter(
-            Row("orders_seq", "next_val", key={"name": "orders"}), rules.LastUsed(1)
+            Row("orders_seq", "next_val", key={"name": "orders"}), formulas.LastUsed(1)
         )
         assert "no column name" in told(source)[0]
 

@@ -1,6 +1,6 @@
 """Simulated processes, others' and ours, take blocks from one cell in any order.
 
-0 ids come twice by the right rule; the wrong pairings show that this would be seen.
+0 ids come twice by the right formula; the wrong pairings show that this would be seen.
 """
 
 from collections import Counter
@@ -21,10 +21,10 @@ from django_hilo.sources import (
     django_sequences,
     doctrine,
     efcore,
+    formulas,
     hibernate,
     marten,
     nhibernate,
-    rules,
 )
 from tests.support import partners
 from tests.support.partners import Cell, Partner
@@ -44,20 +44,20 @@ class Ours(Partner):
     def __init__(
         self, cell: Cell, source: ForeignCounter, sizes: Callable[[], int]
     ) -> None:
-        super().__init__(cell, source.rule.block)
-        self.storage, self.rule, self.sizes = source.storage, source.rule, sizes
+        super().__init__(cell, source.formula.block)
+        self.storage, self.formula, self.sizes = source.storage, source.formula, sizes
 
     def refill(self) -> Iterable[int]:
         size = self.sizes()
         if isinstance(self.storage, Sequence):
-            count = -(-size // self.rule.block)
-            first = self.step(count * self.rule.increment)
-            last = first + (count - 1) * self.rule.increment
-            for ids in self.rule.ids_between(first, last):
+            count = -(-size // self.formula.block)
+            first = self.step(count * self.formula.increment)
+            last = first + (count - 1) * self.formula.increment
+            for ids in self.formula.ids_between(first, last):
                 yield from range(ids.low, ids.high + 1)
             return
         stored = self.storage.start if self.cell.value is None else self.cell.value
-        ids, self.cell.value = self.rule.take(stored, size)
+        ids, self.cell.value = self.formula.take(stored, size)
         yield from range(ids.low, ids.high + 1)
 
 
@@ -166,7 +166,7 @@ def pairs(block: int) -> dict[str, Pair]:
         "Polecat": Pair(
             ForeignCounter(
                 Row("pc_hilo", "hi_value", key={"entity_name": "Order"}, start=-1),
-                rules.HiLo(block, 1, 1),
+                formulas.HiLo(block, 1, 1),
             ),
             partners.Marten,
             [None, 0, 41],
@@ -175,16 +175,19 @@ def pairs(block: int) -> dict[str, Pair]:
             doctrine.Table("orders"), partners.DbalTable, [None, 1, 12]
         ),
         "Leaf": Pair(
-            ForeignCounter(A_ROW, rules.PooledLo(1)), partners.Leaf, [1], any_block=True
+            ForeignCounter(A_ROW, formulas.PooledLo(1)),
+            partners.Leaf,
+            [1],
+            any_block=True,
         ),
         "TinyID": Pair(
-            ForeignCounter(A_ROW, rules.LastUsed(1)),
+            ForeignCounter(A_ROW, formulas.LastUsed(1)),
             partners.TinyID,
             [1, 50],
             any_block=True,
         ),
         "NHiLo": Pair(
-            ForeignCounter(A_ROW, rules.HiLo(block)), partners.NHiLo, [1, 12]
+            ForeignCounter(A_ROW, formulas.HiLo(block)), partners.NHiLo, [1, 12]
         ),
         "django_sequences.Sequence": Pair(
             django_sequences.Sequence("orders"),
@@ -237,7 +240,7 @@ def test_every_preset_has_a_partner():
 
 
 def duplicates(
-    ours: rules.Rule, partner: type[Partner], start: int, block: int = 10
+    ours: formulas.Formula, partner: type[Partner], start: int, block: int = 10
 ) -> int:
     """Return how many of 3,000 ids came before: 3 partners, and 2 of our processes."""
     random, cell = Random(5), Cell(start)
@@ -253,11 +256,11 @@ def duplicates(
 @pytest.mark.parametrize(
     ("ours", "partner", "start", "about"),
     [
-        (rules.Pooled(10), partners.PooledBelow, 11, 97),
-        (rules.PooledBelow(10), partners.Pooled, 11, 96),
-        (rules.Pooled(10), partners.PooledLastUsed, 10, 96),
-        (rules.Pooled(25), partners.Pooled, 11, 636),
-        (rules.HiLo(9), partners.LegacyHiLo, 1, 707),
+        (formulas.Pooled(10), partners.PooledBelow, 11, 97),
+        (formulas.PooledBelow(10), partners.Pooled, 11, 96),
+        (formulas.Pooled(10), partners.PooledLastUsed, 10, 96),
+        (formulas.Pooled(25), partners.Pooled, 11, 636),
+        (formulas.HiLo(9), partners.LegacyHiLo, 1, 707),
     ],
     ids=[
         "Hibernate's pooled with NHibernate's",

@@ -5,7 +5,7 @@ import sys
 from tests.support.commands import PROJECT, output_of
 
 SETTINGS = """
-from django_hilo.sources import ForeignCounter, Row, Sequence, rules
+from django_hilo.sources import ForeignCounter, Row, Sequence, formulas
 from django_hilo.sources import (
     database, django_sequences, doctrine, efcore, hibernate, marten, nhibernate,
     sqlalchemy_hilo,

@@ -13,10 +13,10 @@ from django_hilo.sources import (
     django_sequences,
     doctrine,
     efcore,
+    formulas,
     hibernate,
     marten,
     nhibernate,
-    rules,
 )
 from tests.support import foreign
 from tests.support.foreign import (
@@ -37,7 +37,7 @@ HI = "next_hi FROM hibernate_unique_key"
 NEXT = "next_val FROM orders_seq"
 NEXT_OF_SEGMENT = "next_val FROM hibernate_sequences WHERE sequence_name = 'orders'"
 LEAF = ForeignCounter(
-    Row("leaf_alloc", "max_id", key={"biz_tag": "orders"}), rules.PooledLo(1)
+    Row("leaf_alloc", "max_id", key={"biz_tag": "orders"}), formulas.PooledLo(1)
 )
 TINY_ID = ForeignCounter(
     Row(
@@ -46,15 +46,15 @@ TINY_ID = ForeignCounter(
         key={"biz_type": "orders"},
         also="version = version + 1",
     ),
-    rules.LastUsed(1),
+    formulas.LastUsed(1),
 )
 NHILO = ForeignCounter(
-    Row("NHILO", "NEXT_HI", key={"ENTITY": "orders"}, start=1), rules.HiLo(10)
+    Row("NHILO", "NEXT_HI", key={"ENTITY": "orders"}, start=1), formulas.HiLo(10)
 )
 if connection.vendor == "postgresql":
     # Unquoted names are folded there.
     NHILO = ForeignCounter(
-        Row("nhilo", "next_hi", key={"entity": "orders"}, start=1), rules.HiLo(10)
+        Row("nhilo", "next_hi", key={"entity": "orders"}, start=1), formulas.HiLo(10)
     )
 
 # Source, statements, where its number is, ids of 32 or more, the number after.
@@ -173,7 +173,7 @@ def test_rows(make, name):
 
     assert drawn(source) == [*range(low, high + 1)]
     assert stored(place) == after
-    assert source.read_max("default") in (high, high - 1 + source.rule.block)
+    assert source.read_max("default") in (high, high - 1 + source.formula.block)
     assert drawn(source, 1)[0] == high + 1
     assert source.faults("default") == []
 
@@ -206,7 +206,7 @@ def test_names_with_schemas_and_capitals(make):
     source.raise_floor("default", 5000)
     assert drawn(source, 1)[0] > 5000
     row = Row("billing.Counters", "Value", key={"Name": "orders"}, start=0)
-    counter = ForeignCounter(row, rules.LastUsed(1))
+    counter = ForeignCounter(row, formulas.LastUsed(1))
     assert counter.faults("default") == []
     assert drawn(counter) == [*range(1, 33)]
     assert stored('"Value" FROM billing."Counters"') == 32

@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.backends.signals import connection_created
 
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
-from django_hilo.sources import ForeignCounter, Row, database, rules
+from django_hilo.sources import ForeignCounter, Row, database, formulas
 from django_hilo.sources.storages import catalog
 from tests.support import foreign
 from tests.support.databases import CHOSEN, IS_MYSQL
@@ -19,7 +19,7 @@ make = foreign.make
 
 
 def counter(column: str = "v", **given: Any) -> ForeignCounter:
-    return ForeignCounter(Row("counters", column, **given), rules.LastUsed(1))
+    return ForeignCounter(Row("counters", column, **given), formulas.LastUsed(1))
 
 
 class TestColumnsThatCut:
@@ -125,7 +125,7 @@ class TestNames:
         try:
             execute(f"INSERT INTO {table} VALUES (2, 'x', 'a')")
             row = Row("a%b", "h%s", key={"k%": "x"}, also="note = '5%s'")
-            source = ForeignCounter(row, rules.LastUsed(1))
+            source = ForeignCounter(row, formulas.LastUsed(1))
             assert source.faults("default") == []
             assert drawn(source, 3) == [3, 4, 5]
             assert execute(f"SELECT note FROM {table}") == [("5%s",)]
@@ -151,7 +151,7 @@ class TestNames:
         execute(f"CREATE TABLE {table} ({column} int, k int PRIMARY KEY)")
         try:
             row = Row('"a.b"', '"h.i"', key={"k": 1}, start=0)
-            source = ForeignCounter(row, rules.LastUsed(1))
+            source = ForeignCounter(row, formulas.LastUsed(1))
             assert source.faults("default") == []
             assert drawn(source, 3) == [1, 2, 3]
             assert source.faults("default") == []
@@ -171,7 +171,7 @@ class TestNames:
         make("CREATE TABLE hu (v int, k int UNIQUE)")
         schema = "main" if CHOSEN == "sqlite" else "public"
         row = Row(f"{schema}.hu", "v", key={"k": 1}, start=0)
-        source = ForeignCounter(row, rules.LastUsed(1))
+        source = ForeignCounter(row, formulas.LastUsed(1))
         assert source.faults("default") == []
         assert drawn(source, 2) == [1, 2]
 
@@ -204,7 +204,7 @@ class TestNames:
 
 def test_max_number_is_the_limit_that_comes_first(make):
     make("CREATE TABLE counters (v int)", "INSERT INTO counters VALUES (10)")
-    source = ForeignCounter(Row("counters", "v"), rules.LastUsed(1, 10))
+    source = ForeignCounter(Row("counters", "v"), formulas.LastUsed(1, 10))
     [fault] = source.faults("default")
     assert fault.message == "counters.v has given ids up to 10; max_number is 10."
     assert "raise max_number" in fault.remedy

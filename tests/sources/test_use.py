@@ -214,7 +214,7 @@ class TestGenerator:
 
     def test_another_preset_of_the_same_counter_has_the_same_ranges(self):
         assert next_number(HILO) == 10
-        assert next_number(ForeignCounter(HILO.storage, HILO.rule)) == 11
+        assert next_number(ForeignCounter(HILO.storage, HILO.formula)) == 11
 
 
 class TestFloors:
@@ -296,7 +296,7 @@ class TestFloors:
 import threading
 from django.db import connection
 from django_hilo.sources import database
-from django_hilo.sources.base import Wanted
+from django_hilo.counters.source import Wanted
 source = database.Sequence("orders_seq")
 drawn, over = [], threading.Event()
 

@@ -22,10 +22,10 @@ from django_hilo.sources import (
     django_sequences,
     doctrine,
     efcore,
+    formulas,
     hibernate,
     marten,
     nhibernate,
-    rules,
 )
 
 ROW = Row("t", "c", key={"b": 1, "a": 2}, start=0, fixed={"x": 1}, also="v = v + 1")
@@ -52,15 +52,15 @@ PATHS: dict[str, Any] = {
     "django_hilo.sources.django_sequences.Sequence": django_sequences.Sequence("x"),
     "django_hilo.sources.database.Sequence": database.Sequence("s", increment=5),
     "django_hilo.sources.foreign.ForeignCounter": ForeignCounter(
-        ROW, rules.HiLo(10, shift=1, first=1)
+        ROW, formulas.HiLo(10, shift=1, first=1)
     ),
     "django_hilo.sources.storages.Row": ROW,
     "django_hilo.sources.storages.Sequence": Sequence("s"),
-    "django_hilo.sources.rules.HiLo": rules.HiLo(10, -1, 1),
-    "django_hilo.sources.rules.PooledLo": rules.PooledLo(10),
-    "django_hilo.sources.rules.LastUsed": rules.LastUsed(1, max_number=99),
-    "django_hilo.sources.rules.Pooled": rules.Pooled(10, 100, last_used=True),
-    "django_hilo.sources.rules.PooledBelow": rules.PooledBelow(10),
+    "django_hilo.sources.formulas.HiLo": formulas.HiLo(10, -1, 1),
+    "django_hilo.sources.formulas.PooledLo": formulas.PooledLo(10),
+    "django_hilo.sources.formulas.LastUsed": formulas.LastUsed(1, max_number=99),
+    "django_hilo.sources.formulas.Pooled": formulas.Pooled(10, 100, last_used=True),
+    "django_hilo.sources.formulas.PooledBelow": formulas.PooledBelow(10),
 }
 
 
@@ -126,7 +126,7 @@ class TestFields:
 
     def test_the_same_source_is_no_change(self):
         assert self.changes(hibernate.HiLo(9), hibernate.HiLo(9)) == []
-        assert self.changes(ForeignCounter(ROW, rules.HiLo(5)), None) != []
+        assert self.changes(ForeignCounter(ROW, formulas.HiLo(5)), None) != []
 
     @pytest.mark.parametrize(
         ("before", "after"),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
+from django_hilo.counters.source import Wanted
 from django_hilo.sources import ForeignCounter
-from django_hilo.sources.base import Wanted
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 

@@ -13,10 +13,10 @@ from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
 from django_hilo._database.dialects import database_of
+from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.bucket import BucketField
 from django_hilo.fields.lookups import mariadb, mysql, postgresql, sqlite
 from django_hilo.fields.lookups.patterns import Sql
-from django_hilo.fields.text import IdField
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH
 
 _DATABASES: Any = {

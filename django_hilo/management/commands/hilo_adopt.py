@@ -10,9 +10,9 @@ from django.utils.module_loading import import_string
 
 from django_hilo._operations.move_counter import plan
 from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
-from django_hilo.sources.base import Source
 
 _NAME = re.compile(r'[^"`]+|"[^"`]+"|`[^"`]+`')
 

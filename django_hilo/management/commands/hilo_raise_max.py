@@ -17,9 +17,9 @@ from django_hilo._operations.table_scan import (
     sparing,
 )
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
+from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
-from django_hilo.sources.own import OwnCounter
 
 
 class Command(BaseCommand):

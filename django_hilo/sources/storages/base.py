@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from django_hilo.counters.ranges import Range
-from django_hilo.sources.base import Fault
-from django_hilo.sources.rules import Rule, Value
+from django_hilo.counters.source import Fault
+from django_hilo.sources.formulas import Formula, Value
 
 # Many values are drawn in one statement; others may draw in between, so runs come back.
 RUNS = (
@@ -45,9 +45,9 @@ class Storage(Value, ABC):
 
     @abstractmethod
     def draw(
-        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
+        self, db: str, formula: Formula, size: int, at_least: int, minimum: int
     ) -> list[Range]:
-        """Take ``size`` ids or more by a rule, all of them over ``minimum``."""
+        """Take ``size`` ids or more by a formula, all of them over ``minimum``."""
 
     @abstractmethod
     def read(self, db: str) -> int | None:
@@ -57,15 +57,15 @@ class Storage(Value, ABC):
         """
 
     @abstractmethod
-    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+    def raise_to(self, db: str, formula: Formula, stored: int) -> None:
         """Raise the stored number to at least ``stored``; it never falls."""
 
     @abstractmethod
-    def faults(self, db: str, rule: Rule) -> list[Fault]:
+    def faults(self, db: str, formula: Formula) -> list[Fault]:
         """Compare the storage with what the catalog of the database says of it."""
 
 
-def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
+def near_limit(name: str, stored: int, limit: int, formula: Formula) -> Fault | None:
     """Return a fault if nine tenths of the numbers, or of the ids, are used.
 
     ``limit`` is the highest number that the place of ``stored`` takes.
@@ -74,14 +74,15 @@ def near_limit(name: str, stored: int, limit: int, rule: Rule) -> Fault | None:
         return Fault(
             f"{name} is {stored}; its type allows at most {limit}.",
             "Widen it to bigint, and the partner's type too, before it is exhausted.",
-            is_certain=stored + rule.increment > limit,
+            is_certain=stored + formula.increment > limit,
         )
-    highest = rule.highest(stored)
-    if highest > rule.max_number // 10 * 9:
+    highest = formula.highest(stored)
+    if highest > formula.max_number // 10 * 9:
         return Fault(
-            f"{name} has given ids up to {highest}; max_number is {rule.max_number}.",
+            f"{name} has given ids up to {highest}; max_number is "
+            f"{formula.max_number}.",
             "Widen the partner's type and the columns of its ids, then raise "
             "max_number.",
-            is_certain=highest >= rule.max_number,
+            is_certain=highest >= formula.max_number,
         )
     return None

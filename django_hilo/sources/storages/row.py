@@ -8,10 +8,11 @@ from django.db import DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
-from django_hilo._database.connection import short_transaction
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import Result
+from django_hilo._database.retry import short_transaction
 from django_hilo.counters.ranges import Range
+from django_hilo.counters.source import Fault
 from django_hilo.exceptions import (
     ConcurrencyError,
     CounterExhausted,
@@ -19,8 +20,7 @@ from django_hilo.exceptions import (
     UnsafeSource,
 )
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.sources.base import Fault
-from django_hilo.sources.rules import Rule
+from django_hilo.sources.formulas import Formula
 from django_hilo.sources.storages import catalog
 from django_hilo.sources.storages.base import Storage, near_limit
 
@@ -71,13 +71,13 @@ class Row(Storage):
         return f"{self.table}.{self.column}" + (f" where {which}" if which else "")
 
     def draw(
-        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
+        self, db: str, formula: Formula, size: int, at_least: int, minimum: int
     ) -> list[Range]:
-        lowest = rule.stored_over(minimum) if minimum else None
+        lowest = formula.stored_over(minimum) if minimum else None
 
         def take(stored: int, size: int) -> tuple[Range, int]:
             start = stored if lowest is None else max(stored, lowest)
-            return rule.take(start, size, at_least)
+            return formula.take(start, size, at_least)
 
         try:
             return [self._change(db, lambda stored: take(stored, size))]
@@ -87,7 +87,7 @@ class Row(Storage):
         # Fewer may fit under the end of the column's type.
         return [self._change(db, lambda stored: take(stored, at_least))]
 
-    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+    def raise_to(self, db: str, formula: Formula, stored: int) -> None:
         self._change(db, lambda old: (None, max(old, stored)))
 
     def read(self, db: str) -> int | None:
@@ -229,11 +229,11 @@ class Row(Storage):
             parameters.append(old)
         return (" WHERE " + " AND ".join(parts) if parts else ""), parameters
 
-    def faults(self, db: str, rule: Rule) -> list[Fault]:
-        fault = self._fault(connections[db], rule)
+    def faults(self, db: str, formula: Formula) -> list[Fault]:
+        fault = self._fault(connections[db], formula)
         return [] if fault is None else [fault]
 
-    def _fault(self, connection: BaseDatabaseWrapper, rule: Rule) -> Fault | None:
+    def _fault(self, connection: BaseDatabaseWrapper, formula: Formula) -> Fault | None:
         kinds = catalog.columns_of(connection, self.table)
         if not kinds:
             return Fault(
@@ -270,7 +270,7 @@ class Row(Storage):
             )
             return None if self._can_be_made(connection) else unsafe
         try:
-            return near_limit(self.name, self._value(rows), limit, rule)
+            return near_limit(self.name, self._value(rows), limit, formula)
         except (SourceMismatch, UnsafeSource) as error:
             return Fault(str(error), "See docs/how-to/sources.md.")
 

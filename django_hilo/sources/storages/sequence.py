@@ -6,11 +6,11 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.deconstruct import deconstructible
 
-from django_hilo._database.connection import short_transaction
+from django_hilo._database.retry import short_transaction
 from django_hilo.counters.ranges import Range
+from django_hilo.counters.source import Fault
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
-from django_hilo.sources.base import Fault
-from django_hilo.sources.rules import Rule
+from django_hilo.sources.formulas import Formula
 from django_hilo.sources.storages.base import State, Storage, near_limit
 from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL
@@ -22,9 +22,9 @@ _TRIES = 10
 class Sequence(Storage):
     """A sequence of PostgreSQL or MariaDB.
 
-    Its INCREMENT BY must be what the rule adds for a block, and it must not have CYCLE.
-    Each draw checks both, so that a sequence which was altered meanwhile raises an
-    error.
+    Its INCREMENT BY must be what the formula adds for a block, and it must not have
+    CYCLE. Each draw checks both, so that a sequence which was altered meanwhile raises
+    an error.
     """
 
     def __init__(self, sequence: str) -> None:
@@ -35,32 +35,32 @@ class Sequence(Storage):
         return f"the sequence {self.sequence}"
 
     def draw(
-        self, db: str, rule: Rule, size: int, at_least: int, minimum: int
+        self, db: str, formula: Formula, size: int, at_least: int, minimum: int
     ) -> list[Range]:
         found: list[Range] = []
         beyond: Range | None = None
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
-                runs = self._drawn(connection, rule, size, at_least - _count(found))
+                runs = self._drawn(connection, formula, size, at_least - _count(found))
             for first, last in runs:
-                for ids in rule.ids_between(first, last):
+                for ids in formula.ids_between(first, last):
                     low, high = (
                         max(ids.low, minimum + 1),
-                        min(ids.high, rule.max_number),
+                        min(ids.high, formula.max_number),
                     )
                     if low <= high:
                         found.append(Range(low, high))
-                    if ids.high > rule.max_number:
+                    if ids.high > formula.max_number:
                         beyond = ids
             if _count(found) >= at_least:
                 return found
             if beyond is not None:
-                rule.clip(beyond, at_least)
+                formula.clip(beyond, at_least)
             if found:
-                size = at_least + rule.block
+                size = at_least + formula.block
             elif minimum:
                 # It fell back under what this process has seen.
-                self.raise_to(db, rule, rule.stored_over(minimum))
+                self.raise_to(db, formula, formula.stored_over(minimum))
                 # PostgreSQL's CACHE: what this session took before comes first.
                 size *= 2
         raise SourceMismatch(
@@ -69,12 +69,16 @@ class Sequence(Storage):
         )
 
     def _drawn(
-        self, connection: BaseDatabaseWrapper, rule: Rule, size: int, at_least: int
+        self,
+        connection: BaseDatabaseWrapper,
+        formula: Formula,
+        size: int,
+        at_least: int,
     ) -> list[tuple[Any, ...]]:
         """Return the first and last values of runs without a gap."""
-        count, least = (-(-ids // rule.block) for ids in (size, at_least))
+        count, least = (-(-ids // formula.block) for ids in (size, at_least))
         sql = self._sql(connection)
-        state = self._usable(connection, rule)
+        state = self._usable(connection, formula)
         # A statement that fails at the end of a sequence loses what it drew. By this
         # count nothing is left while MariaDB gives the last values of its cache.
         left = (state.highest - state.following) // state.increment + 1
@@ -88,18 +92,18 @@ class Sequence(Storage):
                 raise self._exhausted(connection, str(error).strip()) from error
             raise
         # Somebody who altered it may have committed while the draw waited for the lock.
-        self._usable(connection, rule)
+        self._usable(connection, formula)
         return found
 
-    def _usable(self, connection: BaseDatabaseWrapper, rule: Rule) -> State:
+    def _usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
         state = self._sql(connection).state(connection, self.sequence)
-        fault = self._mismatch(state, connection, rule)
+        fault = self._mismatch(state, connection, formula)
         if state is None or fault is not None:
             raise SourceMismatch(str(fault))
         return state
 
     def _mismatch(
-        self, state: State | None, connection: BaseDatabaseWrapper, rule: Rule
+        self, state: State | None, connection: BaseDatabaseWrapper, formula: Formula
     ) -> Fault | None:
         if state is None:
             return Fault(
@@ -107,11 +111,11 @@ class Sequence(Storage):
                 "Let the partner create its schema, or create it in a migration.",
                 is_certain=False,
             )
-        if state.increment != rule.increment:
+        if state.increment != formula.increment:
             return Fault(
                 f"{self.name} on {connection.alias!r} has INCREMENT BY "
-                f"{state.increment}, but the source has {rule.increment}: ids would be "
-                f"given twice.",
+                f"{state.increment}, but the source has {formula.increment}: ids would "
+                f"be given twice.",
                 "Set the size of the source to the partner's. Never change the "
                 "increment while a partner runs.",
             )
@@ -157,9 +161,9 @@ class Sequence(Storage):
             )
         return None if state is None else state.next
 
-    def raise_to(self, db: str, rule: Rule, stored: int) -> None:
+    def raise_to(self, db: str, formula: Formula, stored: int) -> None:
         with short_transaction(db) as connection:
-            state = self._usable(connection, rule)
+            state = self._usable(connection, formula)
             if stored > state.highest:
                 reason = f"it would become {stored}, but its limit is {state.highest}"
                 raise self._exhausted(connection, reason)
@@ -167,15 +171,15 @@ class Sequence(Storage):
                 return
             self._sql(connection).raise_to(connection, self.sequence, state, stored)
 
-    def faults(self, db: str, rule: Rule) -> list[Fault]:
+    def faults(self, db: str, formula: Formula) -> list[Fault]:
         connection = connections[db]
         try:
             state = self._sql(connection).state(connection, self.sequence)
         except SourceMismatch:
             return [self._no_sequences(connection)]
-        fault = self._mismatch(state, connection, rule)
+        fault = self._mismatch(state, connection, formula)
         if fault is None and state is not None:
-            fault = near_limit(self.name, state.following, state.highest, rule)
+            fault = near_limit(self.name, state.following, state.highest, formula)
         return [] if fault is None else [fault]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from django_hilo.generator import next_number
-from django_hilo.sources import ForeignCounter, Row, Sequence, database, rules
+from django_hilo.sources import ForeignCounter, Row, Sequence, database, formulas
 from tests.long.interop.jvm import ECLIPSELINK, Shared, jvms, row, sequence
 from tests.long.interop.mixing import Peer, has_duplicates, numbers_around_a_rollback
 from tests.support.databases import CHOSEN
@@ -23,14 +23,17 @@ IDS = Row("ids", "value", key={"name": "orders"})
 AT_NEXTVAL = "eclipselink.sequencing.start-sequence-at-nextval=true"
 SHARED = {
     "table": Shared(
-        "ByTable", ForeignCounter(IDS, rules.LastUsed(1)), row("ids", "value"), first=0
+        "ByTable",
+        ForeignCounter(IDS, formulas.LastUsed(1)),
+        row("ids", "value"),
+        first=0,
     )
 }
 if CHOSEN == "postgres":  # EclipseLink knows no sequences of MariaDB
     SHARED |= {
         "sequence": Shared(
             "BySequence",
-            ForeignCounter(Sequence("orders_seq"), rules.Pooled(50)),
+            ForeignCounter(Sequence("orders_seq"), formulas.Pooled(50)),
             sequence("orders_seq"),
             first=50,
         ),
@@ -42,10 +45,10 @@ if CHOSEN == "postgres":  # EclipseLink knows no sequences of MariaDB
         ),
     }
 WRONG = {
-    "table": ForeignCounter(IDS, rules.PooledLo(1)),
+    "table": ForeignCounter(IDS, formulas.PooledLo(1)),
     "sequence": database.Sequence("orders_seq", increment=50),
     "sequence, start at nextval": ForeignCounter(
-        Sequence("orders_seq"), rules.Pooled(50)
+        Sequence("orders_seq"), formulas.Pooled(50)
     ),
 }
 

@@ -27,9 +27,9 @@ def break_product(kind: str) -> None:
     from django.db.models import QuerySet
 
     from django_hilo._allocation import explicit_ids, pool
-    from django_hilo._database import connection
+    from django_hilo._database import retry
     from django_hilo.counters import reservation
-    from django_hilo.fields import doubtful_ids
+    from django_hilo.fields import _doubtful_ids
 
     def keep_ranges() -> None:
         pool._pool.pid = os.getpid()
@@ -39,7 +39,7 @@ def break_product(kind: str) -> None:
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
-        connection.run = lambda operate, callers, *_: operate(callers.alias)
+        retry.run = lambda operate, callers, *_: operate(callers.alias)
     elif kind == "floor":
         explicit_ids.record_explicit = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
@@ -54,7 +54,7 @@ def break_product(kind: str) -> None:
     elif kind == "pair":
         _keep_committed()
     elif kind == "sure":
-        doubtful_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
+        _doubtful_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
 
 
 def _keep_rolled_back() -> None:

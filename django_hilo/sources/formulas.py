@@ -1,8 +1,8 @@
 """How a stored number becomes a range of ids; pure arithmetic.
 
 S is the number stored before a range is reserved, or the result of ``nextval``. Each
-system reads it differently, and the wrong rule gives ids twice. L1, M1 and so on are
-the names of the rules in docs/how-to/sources.md.
+system reads it differently, and the wrong formula gives ids twice. L1, M1 and so on are
+the names of the formulas in docs/how-to/sources.md.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ class Value:
         return f"{type(self).__name__}({parts})"
 
 
-class Rule(Value, ABC):
+class Formula(Value, ABC):
     """One way to read a stored number; each defines `low_of` and `increment`.
 
     ``block`` is how many ids one step of the stored number gives, 1 or more.
@@ -57,7 +57,7 @@ class Rule(Value, ABC):
 
     @property
     def reading(self) -> str:
-        """The text that all rules for one stored number must have in common."""
+        """The text that all formulas for one stored number must have in common."""
         parts = [f"{k}={v}" for k, v in self._parts().items() if k != "max_number"]
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -114,8 +114,8 @@ class Rule(Value, ABC):
         """Return the least stored number from which on all ids are over ``number``."""
 
 
-@deconstructible(path="django_hilo.sources.rules.HiLo")
-class HiLo(Rule):
+@deconstructible(path="django_hilo.sources.formulas.HiLo")
+class HiLo(Formula):
     """The stored number counts blocks: S + shift, times block, plus first.
 
     L1 (Hibernate's and NHibernate's ``hilo``: shift 0, first 0; id 0 is left out), L2
@@ -139,7 +139,7 @@ class HiLo(Rule):
         return -((self.first - number - 1) // self.block) - self.shift
 
 
-class _Additive(Rule):
+class _Additive(Formula):
     """The stored number is an id, or next to one."""
 
     # The lowest id of a block is S plus this.
@@ -156,7 +156,7 @@ class _Additive(Rule):
         return number + 1 - self.offset
 
 
-@deconstructible(path="django_hilo.sources.rules.PooledLo")
+@deconstructible(path="django_hilo.sources.formulas.PooledLo")
 class PooledLo(_Additive):
     """The stored number is the lowest id: S to S + block - 1.
 
@@ -184,7 +184,7 @@ class Single(PooledLo):
         return [Range(id, id) for id in range(first, last + 1, self.increment)]
 
 
-@deconstructible(path="django_hilo.sources.rules.LastUsed")
+@deconstructible(path="django_hilo.sources.formulas.LastUsed")
 class LastUsed(_Additive):
     """The stored number is the highest id reserved so far: S + 1 to S + block.
 
@@ -196,7 +196,7 @@ class LastUsed(_Additive):
     offset = 1
 
 
-@deconstructible(path="django_hilo.sources.rules.Pooled")
+@deconstructible(path="django_hilo.sources.formulas.Pooled")
 class Pooled(_Additive):
     """The stored number is the highest id: S - block + 1 to S.
 
@@ -225,7 +225,7 @@ class Pooled(_Additive):
         return Range(high if alone else high - self.block + 1, high)
 
 
-@deconstructible(path="django_hilo.sources.rules.PooledBelow")
+@deconstructible(path="django_hilo.sources.formulas.PooledBelow")
 class PooledBelow(_Additive):
     """The stored number is the first id after the block: S - block to S - 1.
 

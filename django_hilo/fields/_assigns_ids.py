@@ -9,14 +9,14 @@ from django.db import models, router
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
-from django_hilo._allocation.cache import Slice
+from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import Target, ids_of
 from django_hilo._database.transaction import Mark
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields.collection_names import default_collection
-from django_hilo.fields.doubtful_ids import MakesSure
-from django_hilo.fields.instance_state import ALIAS, ASSIGNED, NOTE, Instances, Note
+from django_hilo.fields._collection_names import default_collection
+from django_hilo.fields._doubtful_ids import MakesSure
+from django_hilo.fields._notes import ALIAS, ASSIGNED, NOTE, Instances, Note
 from django_hilo.fields.saving import wrap_saves
 
 Block = AbstractContextManager[None]

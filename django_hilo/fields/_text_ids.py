@@ -9,7 +9,7 @@ from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.fields.base import AssignsIds
+from django_hilo.fields._assigns_ids import AssignsIds
 from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
 Text = str | Combinable | None

@@ -22,7 +22,7 @@ from django_hilo.ravendb.databases import (
     make_counter,
     server_tag_of,
 )
-from django_hilo.ravendb.endpoints import CALLER, endpoint
+from django_hilo.ravendb.decorators import CALLER, endpoint
 from django_hilo.ravendb.protocol import (
     NextRange,
     Refusal,

@@ -1,11 +1,16 @@
+"""Our own counters: for text ids, and for integer keys."""
+
 import logging
 
+from django.db import connections
+
+from django_hilo._database.dialects import dialect_of
 from django_hilo.counters import reservation
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.source import Source, Wanted
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import counter_key
-from django_hilo.sources.base import Source, Wanted
 
 logger = logging.getLogger("django_hilo")
 
@@ -65,3 +70,31 @@ class OwnCounter(Source):
             logger.debug("%s", error)
             return False
         return True
+
+
+class ColumnCounter(OwnCounter):
+    """Our own counter for an integer key: over the rows, and without a node tag.
+
+    On SQLite the column's default is raised along with each range, so rows that get
+    their key from it do not collide. On other databases no row may use the default.
+    """
+
+    def __init__(self, collection: str, column: KeyColumn, rows_on: str) -> None:
+        super().__init__(collection, "")
+        self.column = column
+        self.rows_on = rows_on
+        if dialect_of(connections[rows_on]).raises_key_default:
+            self.shared_column = column
+
+    def row_floor(self, using: str) -> int:
+        return self.column.highest(self.rows_on)
+
+    def minimum_of_rows(self, using: str) -> int:
+        return self.row_floor(using) if self.shared_column is None else 0
+
+    def raise_default(self, using: str) -> None:
+        """Raise the default of the column over all reserved ranges."""
+        column, number = self.shared_column, self.read_max(using)
+        if column is not None and number:
+            connection = connections[using]
+            dialect_of(connection).raise_default(connection, column.table, number)

@@ -11,7 +11,7 @@ from django_hilo._allocation.burnt_numbers import (
 )
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
-from django_hilo.fields.instance_state import (
+from django_hilo.fields._notes import (
     ALIAS,
     ASSIGNED,
     NOTE,

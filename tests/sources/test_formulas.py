@@ -1,4 +1,4 @@
-"""Stored numbers and ids: the presets and their rules, row by row; no database.
+"""Stored numbers and ids: the presets and their formulas, row by row; no database.
 
 The expected numbers are written out, as the other systems give them.
 """
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from django_hilo.counters import Range
+from django_hilo.counters.source import Wanted
 from django_hilo.exceptions import CounterExhausted, UnsafeSource
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources import (
@@ -17,14 +18,13 @@ from django_hilo.sources import (
     django_sequences,
     doctrine,
     efcore,
+    formulas,
     hibernate,
     marten,
     nhibernate,
-    rules,
     sqlalchemy_hilo,
 )
-from django_hilo.sources.base import Wanted
-from django_hilo.sources.rules import Rule
+from django_hilo.sources.formulas import Formula
 from tests.support.commands import PROJECT
 from tests.support.partners import FORMULAS
 
@@ -75,7 +75,7 @@ def pooled_below(block: int) -> list[Any]:
     ]
 
 
-# Rule, sources, number stored before, ids, number stored after; the size is one block.
+# Formula, sources, number stored before, ids, number stored after; one block each.
 WORKED = [
     ("L1", legacy(32768), 0, (1, 32767), 1),
     ("L1", legacy(10), 1, (10, 19), 2),
@@ -107,7 +107,7 @@ WORKED = [
     ("M1", [marten.HiLo("Order")], -1, (1, 1000), 0),  # no row
     ("M1", [marten.HiLo("Order")], 0, (1001, 2000), 1),
     ("M1", [marten.HiLo("Order", max_lo=66)], 41, (2773, 2838), 42),
-    ("M1 Polecat", [rules.HiLo(66, 1, 1)], 41, (2773, 2838), 42),
+    ("M1 Polecat", [formulas.HiLo(66, 1, 1)], 41, (2773, 2838), 42),
     ("D1", [doctrine.Sequence("s", 1), database.Sequence("s")], 1, (1, 1), 2),
     ("D1", [doctrine.Sequence("s", 100)], 1, (1, 100), 101),
     ("D1", [doctrine.Sequence("s", 100)], 101, (101, 200), 201),
@@ -115,74 +115,74 @@ WORKED = [
     ("D2", [doctrine.Table("orders")], 0, (1, 1), 1),  # no row
     ("D2", [doctrine.Table("orders")], 1, (2, 2), 2),
     ("D2", [doctrine.Table("orders")], 12, (13, 13), 13),
-    ("F1 Leaf", [rules.PooledLo(1)], 1, (1, 2000), 2001),
-    ("F1 Leaf", [rules.PooledLo(1)], 2001, (2001, 6000), 6001),
-    ("F1 Leaf", [rules.PooledLo(1)], 6001, (6001, 6001), 6002),
-    ("F2 TinyID", [rules.LastUsed(1)], 1, (2, 100001), 100001),
-    ("F2 TinyID", [rules.LastUsed(1)], 100001, (100002, 100011), 100011),
-    ("F3 NHiLo", [rules.HiLo(100)], 1, (100, 199), 2),
-    ("F3 NHiLo", [rules.HiLo(100)], 2, (200, 299), 3),
-    ("F3 NHiLo", [rules.HiLo(10)], 9, (90, 99), 10),
+    ("F1 Leaf", [formulas.PooledLo(1)], 1, (1, 2000), 2001),
+    ("F1 Leaf", [formulas.PooledLo(1)], 2001, (2001, 6000), 6001),
+    ("F1 Leaf", [formulas.PooledLo(1)], 6001, (6001, 6001), 6002),
+    ("F2 TinyID", [formulas.LastUsed(1)], 1, (2, 100001), 100001),
+    ("F2 TinyID", [formulas.LastUsed(1)], 100001, (100002, 100011), 100011),
+    ("F3 NHiLo", [formulas.HiLo(100)], 1, (100, 199), 2),
+    ("F3 NHiLo", [formulas.HiLo(100)], 2, (200, 299), 3),
+    ("F3 NHiLo", [formulas.HiLo(10)], 9, (90, 99), 10),
     ("F5", [django_sequences.Sequence("orders")], 0, (1, 10), 10),  # no row
     ("F5", [django_sequences.Sequence("orders")], 10, (11, 20), 20),
     ("F5", [django_sequences.Sequence("orders")], 25, (26, 26), 26),
 ]
 
 
-def rule_of(source: Any) -> Rule:
-    rule = source if isinstance(source, Rule) else source.rule
-    assert isinstance(rule, Rule)
-    return rule
+def formula_of(source: Any) -> Formula:
+    formula = source if isinstance(source, Formula) else source.formula
+    assert isinstance(formula, Formula)
+    return formula
 
 
 def cases() -> list[Any]:
     return [
-        pytest.param(rule_of(source), *rest, id=f"{label}, {rest[0]}, {number}")
+        pytest.param(formula_of(source), *rest, id=f"{label}, {rest[0]}, {number}")
         for label, sources, *rest in WORKED
         for number, source in enumerate(sources)
     ]
 
 
-@pytest.mark.parametrize(("rule", "stored", "ids", "after"), cases())
-def test_worked_examples(rule, stored, ids, after):
+@pytest.mark.parametrize(("formula", "stored", "ids", "after"), cases())
+def test_worked_examples(formula, stored, ids, after):
     size = ids[1] - ids[0] + 1
-    assert rule.take(stored, size) == (Range(*ids), after)
-    first = after - rule.increment * -(-size // rule.block)
-    assert rule.ids_between(stored, after - rule.increment) == [Range(*ids)]
-    assert first == stored or rule.ids_of(stored) is None
+    assert formula.take(stored, size) == (Range(*ids), after)
+    first = after - formula.increment * -(-size // formula.block)
+    assert formula.ids_between(stored, after - formula.increment) == [Range(*ids)]
+    assert first == stored or formula.ids_of(stored) is None
 
 
 @pytest.mark.parametrize(
-    ("rule", "stored", "size", "ids", "after"),
+    ("formula", "stored", "size", "ids", "after"),
     [
-        (rules.HiLo(10), 0, 10, (1, 19), 2),  # id 0 is left out
-        (rules.HiLo(10), 7, 11, (70, 89), 9),
-        (rules.HiLo(10, 1, 1), -1, 32, (1, 40), 3),
-        (rules.Pooled(10), 1, 32, (1, 41), 51),
-        (rules.Pooled(10), 3, 2, (3, 13), 23),  # a partner leaves -6 to 2 out
-        (rules.Pooled(10, initial_value=1000), 1000, 1, (1000, 1000), 1010),
-        (rules.Pooled(10, initial_value=1000), 1010, 10, (1001, 1010), 1020),
-        (rules.Pooled(10, 6, last_used=True), 5, 11, (6, 16), 25),
-        (rules.PooledBelow(10), -35, 12, (5, 24), 35),
-        (rules.PooledLo(10), -35, 12, (1, 14), 15),
-        (rules.PooledLo(1), 7, 1000, (7, 1006), 1007),
-        (rules.LastUsed(1), 7, 1000, (8, 1007), 1007),
+        (formulas.HiLo(10), 0, 10, (1, 19), 2),  # id 0 is left out
+        (formulas.HiLo(10), 7, 11, (70, 89), 9),
+        (formulas.HiLo(10, 1, 1), -1, 32, (1, 40), 3),
+        (formulas.Pooled(10), 1, 32, (1, 41), 51),
+        (formulas.Pooled(10), 3, 2, (3, 13), 23),  # a partner leaves -6 to 2 out
+        (formulas.Pooled(10, initial_value=1000), 1000, 1, (1000, 1000), 1010),
+        (formulas.Pooled(10, initial_value=1000), 1010, 10, (1001, 1010), 1020),
+        (formulas.Pooled(10, 6, last_used=True), 5, 11, (6, 16), 25),
+        (formulas.PooledBelow(10), -35, 12, (5, 24), 35),
+        (formulas.PooledLo(10), -35, 12, (1, 14), 15),
+        (formulas.PooledLo(1), 7, 1000, (7, 1006), 1007),
+        (formulas.LastUsed(1), 7, 1000, (8, 1007), 1007),
     ],
 )
-def test_several_blocks_in_one_step(rule, stored, size, ids, after):
-    assert rule.take(stored, size) == (Range(*ids), after)
+def test_several_blocks_in_one_step(formula, stored, size, ids, after):
+    assert formula.take(stored, size) == (Range(*ids), after)
 
 
 def test_what_lies_far_under_1_is_passed_over_in_one_step():
-    assert rules.PooledLo(1).take(-(10**15), 5) == (Range(1, 5), 6)
-    assert rules.HiLo(10).take(-(10**15), 5) == (Range(1, 9), 1)
+    assert formulas.PooledLo(1).take(-(10**15), 5) == (Range(1, 5), 6)
+    assert formulas.HiLo(10).take(-(10**15), 5) == (Range(1, 9), 1)
 
 
 @pytest.mark.parametrize("max_lo", [0, -5])
 def test_a_max_lo_under_1_means_the_stored_numbers_themselves(max_lo):
-    rule = hibernate.HiLo(max_lo).rule
-    assert rule.take(0, 1) == (Range(1, 1), 2)
-    assert rule.take(5, 3) == (Range(5, 7), 8)
+    formula = hibernate.HiLo(max_lo).formula
+    assert formula.take(0, 1) == (Range(1, 1), 2)
+    assert formula.take(5, 3) == (Range(5, 7), 8)
 
 
 def ceil(number: int, divisor: int) -> int:
@@ -191,27 +191,27 @@ def ceil(number: int, divisor: int) -> int:
 
 # Max from S, and S from a floor f.
 CONVERTED: list[Any] = [
-    ("L1", rules.HiLo, lambda S, B: S * B - 1, lambda f, B: ceil(f + 1, B)),
+    ("L1", formulas.HiLo, lambda S, B: S * B - 1, lambda f, B: ceil(f + 1, B)),
     (
         "L2",
-        lambda B: rules.HiLo(B, -1, 1),
+        lambda B: formulas.HiLo(B, -1, 1),
         lambda S, B: (S - 1) * B,
         lambda f, B: ceil(f, B) + 1,
     ),
-    ("L3", lambda B: rules.HiLo(B, 0, 1), lambda S, B: S * B, ceil),
+    ("L3", lambda B: formulas.HiLo(B, 0, 1), lambda S, B: S * B, ceil),
     (
         "L4",
-        lambda B: rules.Pooled(B, last_used=True),
+        lambda B: formulas.Pooled(B, last_used=True),
         lambda S, B: S - B + 1,
         lambda f, B: f + B - 1,
     ),
-    ("L5", rules.Pooled, lambda S, B: S - B, lambda f, B: f + B),
-    ("L6", rules.LastUsed, lambda S, B: S, lambda f, B: f),
-    ("L7", rules.PooledLo, lambda S, B: S - 1, lambda f, B: f + 1),
-    ("L8", rules.PooledBelow, lambda S, B: S - B - 1, lambda f, B: f + B + 1),
+    ("L5", formulas.Pooled, lambda S, B: S - B, lambda f, B: f + B),
+    ("L6", formulas.LastUsed, lambda S, B: S, lambda f, B: f),
+    ("L7", formulas.PooledLo, lambda S, B: S - 1, lambda f, B: f + 1),
+    ("L8", formulas.PooledBelow, lambda S, B: S - B - 1, lambda f, B: f + B + 1),
     (
         "M1",
-        lambda B: rules.HiLo(B, 1, 1),
+        lambda B: formulas.HiLo(B, 1, 1),
         lambda S, B: (S + 1) * B,
         lambda f, B: ceil(f, B) - 1,
     ),
@@ -220,19 +220,19 @@ CONVERTED: list[Any] = [
 
 @pytest.mark.parametrize("block", [1, 2, 5, 10, 50])
 @pytest.mark.parametrize(
-    ("label", "rule_with", "highest", "over"),
+    ("label", "formula_with", "highest", "over"),
     CONVERTED,
     ids=[label for label, *_ in CONVERTED],
 )
-def test_converting_counters(label, rule_with, highest, over, block):
-    rule, ids_of = rule_with(block), FORMULAS[label]
-    step = rule.increment
+def test_converting_counters(label, formula_with, highest, over, block):
+    formula, ids_of = formula_with(block), FORMULAS[label]
+    step = formula.increment
     for stored in range(-1, 4 * block + 4):
         before = ids_of(stored - step, block)
-        assert rule.highest(stored) == max(before[-1], 0)
-        assert rule.highest(stored) == max(highest(stored, block), 0)
+        assert formula.highest(stored) == max(before[-1], 0)
+        assert formula.highest(stored) == max(highest(stored, block), 0)
     for floor in range(4 * block + 4):
-        stored = rule.stored_over(floor)
+        stored = formula.stored_over(floor)
         assert stored == over(floor, block)
         assert min(ids_of(stored, block)) > floor
         assert min(ids_of(stored - 1, block)) <= floor, "the least one"
@@ -240,19 +240,19 @@ def test_converting_counters(label, rule_with, highest, over, block):
 
 class TestLimits:
     def test_ids_end_at_max_number(self):
-        rule = hibernate.HiLo(9, max_number=75).rule
-        assert rule.take(7, 1) == (Range(70, 75), 8)
-        assert rule.take(7, 50, at_least=6) == (Range(70, 75), 12)
+        formula = hibernate.HiLo(9, max_number=75).formula
+        assert formula.take(7, 1) == (Range(70, 75), 8)
+        assert formula.take(7, 50, at_least=6) == (Range(70, 75), 12)
         with pytest.raises(CounterExhausted, match=r"70 to 79, .* 75 \(max_number\)"):
-            rule.take(7, 10, at_least=7)
+            formula.take(7, 10, at_least=7)
         with pytest.raises(CounterExhausted, match="Widen the partner"):
-            rule.take(8, 1)
+            formula.take(8, 1)
 
     def test_numbers_end_at_63_bits(self):
-        rule = rules.LastUsed(1)
-        assert rule.take(MAX_NUMBER - 3, 10)[0] == Range(MAX_NUMBER - 2, MAX_NUMBER)
+        formula = formulas.LastUsed(1)
+        assert formula.take(MAX_NUMBER - 3, 10)[0] == Range(MAX_NUMBER - 2, MAX_NUMBER)
         with pytest.raises(CounterExhausted):
-            rule.take(MAX_NUMBER, 1)
+            formula.take(MAX_NUMBER, 1)
 
 
 class TestUnsafe:
@@ -288,13 +288,13 @@ class TestBadArguments:
     @pytest.mark.parametrize(
         ("make", "said"),
         [
-            (lambda: rules.HiLo(0), "block must be an integer.* not 0"),
-            (lambda: rules.PooledLo(True), "block .* not True"),
-            (lambda: rules.LastUsed("5"), "block .* not '5'"),
+            (lambda: formulas.HiLo(0), "block must be an integer.* not 0"),
+            (lambda: formulas.PooledLo(True), "block .* not True"),
+            (lambda: formulas.LastUsed("5"), "block .* not '5'"),
             (lambda: efcore.Sequence(increment=-1), "at least 1, not -1"),
             (lambda: marten.HiLo("Order", max_lo=0), "at least 1, not 0"),
-            (lambda: rules.HiLo(5, max_number=0), "max_number .* not 0"),
-            (lambda: rules.HiLo(5, max_number=2**63), "at most 2\\^63-1, not 92"),
+            (lambda: formulas.HiLo(5, max_number=0), "max_number .* not 0"),
+            (lambda: formulas.HiLo(5, max_number=2**63), "at most 2\\^63-1, not 92"),
             (lambda: hibernate.HiLo("9"), "max_lo must be an integer, not '9'"),
             (lambda: hibernate.HiLo(True), "max_lo .* not True"),
             (lambda: hibernate.Pooled(5), "either sequence= or table="),
@@ -341,7 +341,7 @@ PASTED: list[tuple[str, int, tuple[int, int]]] = [
     ('hibernate.Pooled(50, sequence="orders_seq", version="6.4.4")', 51, (2, 51)),
     ('hibernate.PooledLo(50, sequence="orders_seq", version="6.4.4")', 1, (1, 50)),
     ('hibernate.SequenceHiLo(49, sequence="orders_seq")', 1, (50, 99)),
-    ('ForeignCounter(Sequence("orders_seq"), rules.Pooled(50))', 50, (1, 50)),
+    ('ForeignCounter(Sequence("orders_seq"), formulas.Pooled(50))', 50, (1, 50)),
     ('database.Sequence("orders_seq", increment=50)', 1, (1, 50)),
     ('database.Sequence("orders_seq")', 7, (7, 7)),
     (
@@ -358,7 +358,7 @@ PASTED: list[tuple[str, int, tuple[int, int]]] = [
     ),
     (
         'ForeignCounter(Row("ids", "value", key={"name": "orders"}), '
-        "rules.LastUsed(1))",
+        "formulas.LastUsed(1))",
         50,
         (51, 51),
     ),
@@ -376,5 +376,5 @@ def test_the_lines_for_jpa_annotations():
     assert found == [line for line, _, _ in PASTED]
     for line, stored, ids in PASTED:
         source = eval(line, names)
-        assert source.rule.ids_of(stored) == Range(*ids), line
+        assert source.formula.ids_of(stored) == Range(*ids), line
         assert not source.missing, line

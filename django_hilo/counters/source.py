@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from django_hilo._database.connection import in_callers_transaction
+from django_hilo._database.retry import in_callers_transaction
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import MAX_NUMBER
 

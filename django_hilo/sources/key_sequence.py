@@ -7,21 +7,21 @@ from functools import partial
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.connection import (
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.dialects.base import rows_of
+from django_hilo._database.own_connection import Result
+from django_hilo._database.retry import (
     in_callers_transaction,
     retry,
     short_transaction,
 )
-from django_hilo._database.dialects import dialect_of
-from django_hilo._database.dialects.base import rows_of
-from django_hilo._database.own_connection import Result
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Range, Reservation
+from django_hilo.counters.source import Fault, Source, Wanted
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.sources.base import Fault, Source, Wanted
-from django_hilo.sources.own import OwnCounter
-from django_hilo.sources.rules import Single
+from django_hilo.sources.formulas import Single
 from django_hilo.sources.storages import Sequence
 
 logger = logging.getLogger("django_hilo")
@@ -29,35 +29,7 @@ logger = logging.getLogger("django_hilo")
 _SINGLES = 1024
 
 
-class ColumnCounter(OwnCounter):
-    """Our own counter for an integer key: over the rows, and without a node tag.
-
-    On SQLite the column's default is raised along with each range, so rows that get
-    their key from it do not collide. On other databases no row may use the default.
-    """
-
-    def __init__(self, collection: str, column: KeyColumn, rows_on: str) -> None:
-        super().__init__(collection, "")
-        self.column = column
-        self.rows_on = rows_on
-        if dialect_of(connections[rows_on]).raises_key_default:
-            self.shared_column = column
-
-    def row_floor(self, using: str) -> int:
-        return self.column.highest(self.rows_on)
-
-    def minimum_of_rows(self, using: str) -> int:
-        return self.row_floor(using) if self.shared_column is None else 0
-
-    def raise_default(self, using: str) -> None:
-        """Raise the default of the column over all reserved ranges."""
-        column, number = self.shared_column, self.read_max(using)
-        if column is not None and number:
-            connection = connections[using]
-            dialect_of(connection).raise_default(connection, column.table, number)
-
-
-class ColumnSequence(Source):
+class KeySequence(Source):
     """The sequence of an integer key on PostgreSQL; one statement draws many numbers.
 
     The column's default draws from it too. The first draw of a process raises a
@@ -124,12 +96,12 @@ class ColumnSequence(Source):
             return self.column.highest(db)
 
     def _draw(self, db: str, *, wanted: Wanted) -> list[Range]:
-        sequence, rule = self._sequence(connections[db])
+        sequence, formula = self._sequence(connections[db])
         size, at_least = wanted.size, wanted.at_least
-        if rule.increment > 1:
+        if formula.increment > 1:
             # A range a number, so that a large one would cost more than it spares.
             size = max(at_least, min(size, _SINGLES))
-        return sequence.draw(db, rule, size, at_least, wanted.minimum)
+        return sequence.draw(db, formula, size, at_least, wanted.minimum)
 
     def read_max(self, using: str) -> int:
         return self._run(self._read, using)
@@ -137,15 +109,15 @@ class ColumnSequence(Source):
     def _read(self, db: str) -> int:
         # An error in here must not end a transaction of the caller's.
         with short_transaction(db) as connection:
-            sequence, rule = self._sequence(connection)
-            return rule.highest(sequence.read(db) or 0)
+            sequence, formula = self._sequence(connection)
+            return formula.highest(sequence.read(db) or 0)
 
     def raise_floor(self, using: str, number: int) -> None:
         self._run(partial(self._raise, number=number), using)
 
     def _raise(self, db: str, *, number: int) -> None:
-        sequence, rule = self._sequence(connections[db])
-        sequence.raise_to(db, rule, rule.stored_over(number))
+        sequence, formula = self._sequence(connections[db])
+        sequence.raise_to(db, formula, formula.stored_over(number))
 
     def faults(self, using: str) -> list[Fault]:
         connection = connections[using]
@@ -215,6 +187,6 @@ def source_of(
     """
     dialect = dialect_of(connections[rows_on])
     if dialect.draws_keys_from_sequence:
-        return rows_on, ColumnSequence(column, is_historical)
+        return rows_on, KeySequence(column, is_historical)
     alias = rows_on if dialect.raises_key_default else home
     return alias, ColumnCounter(collection, column, rows_on)
