@@ -1,17 +1,23 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
 from collections.abc import Collection, Iterable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, models
+from django.db import IntegrityError, models, router
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._notes import set_handled
-from django_hilo.fields.saving import id_fields, refuse_doubtful, with_buckets
+from django_hilo.fields.saving import (
+    Block,
+    id_fields,
+    refuse_doubtful,
+    with_buckets,
+    within,
+    without_known,
+)
 from django_hilo.identifiers import check_anchor
 
 Model = TypeVar("Model", bound=models.Model)
@@ -54,8 +60,6 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"{kind} is no {label} of this manager.")
         for field in fields:
-            if not field.is_gapless:
-                field.reserve_explicit(objects, using)
             if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
@@ -96,22 +100,23 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields = id_fields(self.model)
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
-        with ExitStack() as stack:
-            for field in fields:
-                field.reserve_explicit(objects, using)
-                conflicts = ignore_conflicts or update_conflicts
-                insert = field.conflicting if conflicts else field.inserting
-                stack.enter_context(insert(objects, using))
+        explicit: dict[Any, dict[str, int]] = {}
+        blocks: list[Block] = []
+        for field in fields:
+            if not field.primary_key:
+                # The INSERT would load deferred ids, too.
+                for each in objects:
+                    getattr(each, field.attname)
+            conflicts = ignore_conflicts or update_conflicts
+            assign = field.assign_on_conflict if conflicts else field.assign_missing
+            explicit[field] = assign(objects, using, blocks)
+        with within(blocks):
             _pass_keys_down(objects, self.model)
-            stack.callback(set_handled, objects, False)
             set_handled(objects, True)
-            # The others get theirs from the default of the column.
-            with_ids = {
-                field: [each for each in objects if not field.is_missing(each)]
-                for field in fields
-            }
             try:
-                super(HiLoQuerySet, self.using(using)).bulk_create(
+                # Routers may answer otherwise the next time.
+                queryset = self.using(using) if router.routers else self
+                super(HiLoQuerySet, queryset).bulk_create(
                     objects,
                     batch_size,
                     ignore_conflicts,
@@ -123,9 +128,25 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 for field in fields:
                     field.note_refused(objects, error, using)
                 raise
-            for field, inserted in with_ids.items():
-                field.record_inserted(inserted, using)
+            finally:
+                set_handled(objects, False)
+            for field, found in explicit.items():
+                field.note_inserted(objects, using)
+                if found:
+                    field.raise_over(found, using)
         return objects
+
+    def _insert(
+        self,
+        objs: list[Model],
+        fields: Any,
+        returning_fields: Any = None,
+        **options: Any,
+    ) -> Any:
+        if options.get("on_conflict") is None:
+            returning_fields = without_known(returning_fields, objs)
+        insert = super()._insert  # type: ignore[misc] # the stubs lack it
+        return insert(objs, fields, returning_fields, **options)
 
     def bulk_update(
         self,

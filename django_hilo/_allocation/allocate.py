@@ -67,7 +67,10 @@ def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:
     taken = known.counter.take_one()
     if taken is not None:
         return known.id_of(*taken), []
-    slices = allocate(known.target, 1)
+    connection = connections[known.target.using]
+    slices = bound_ranges.take(connection, known.counter, 1) or allocate(
+        known.target, 1
+    )
     return known.id_of(slices[0].low, slices[0].reservation), slices
 
 
@@ -105,7 +108,7 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
     bound.capacity = AdaptiveCapacity()
     bound.capacity.note(capacity)
     bound.skipped += reserved.skipped
-    bound.ranges += reserved.ranges
+    bound.ranges = [each for each in bound.ranges if each.left] + reserved.ranges
     if target.source.rolls_back:
         for cached in reserved.ranges:
             cached.mark = mark

@@ -88,11 +88,9 @@ def take(
     """Take numbers of the ranges that the transaction has reserved."""
     with counter.locked():
         ranges: deque[CachedRange] = deque()
-        for _, bound in held(connection, counter):
-            # The newest stays, for drain().
-            last = bound.ranges[-1:]
-            bound.ranges = [each for each in bound.ranges[:-1] if each.left] + last
-            ranges += [each for each in bound.ranges if each.left]
+        for mark in state_of(connection).open_marks():
+            bound = mark.values.get(counter.key)
+            ranges += [each for each in bound.ranges if each.left] if bound else ()
         slices = take_from(ranges, count)
     if slices and slices[-1].mark is not None:
         burn(connection, counter, slices[-1].high)

@@ -1,7 +1,8 @@
 """Fields that give an object its id before the row is inserted."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain, repeat
 from typing import Any
 
 from django.apps import apps
@@ -12,15 +13,13 @@ from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import Target, ids_of
-from django_hilo._database.transaction import Mark
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._collection_names import default_collection
 from django_hilo.fields._doubtful_ids import MakesSure
-from django_hilo.fields._notes import ALIAS, ASSIGNED, NOTE, Instances, Note
+from django_hilo.fields._notes import GIVEN, NOTE, Instances, Note, lasting_note
 from django_hilo.fields.saving import wrap_saves
 
 Block = AbstractContextManager[None]
-NOTHING: nullcontext[Any] = nullcontext()
 
 
 class WritesOptions:
@@ -40,10 +39,6 @@ class WritesOptions:
             # Migrations name this path, which must not change with our modules.
             path = f"django_hilo.fields.{path.rpartition('.')[2]}"
         return name, path, args, kwargs
-
-
-# The number of an id, and the mark of the transaction that took it.
-Marked = tuple[int, Mark]
 
 
 class AssignsIds(MakesSure, WritesOptions):
@@ -88,11 +83,10 @@ class AssignsIds(MakesSure, WritesOptions):
         is_handled = getattr(model_instance._state, "hilo_handled", False)
         if add and not (is_handled or self.is_copy):
             using = self._alias_of_plain_bulk(model_instance)
-            self.assign_missing([model_instance], using)
             # The id stays an assigned one: the INSERT may be refused.
-            found = self.check_explicit([model_instance], using)
+            found = self.assign_missing([model_instance], using)
             if found:
-                self.record(found, using)
+                self.raise_over(found, using)
         return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
@@ -111,61 +105,66 @@ class AssignsIds(MakesSure, WritesOptions):
         """Return what follows the number in the id of an instance."""
         return ""
 
-    def sort_out(
-        self, instances: Instances
-    ) -> tuple[list[models.Model], list[models.Model]]:
-        """Return the instances without an id, and those with a note, each once."""
-        # By identity: an instance without a key cannot be hashed.
-        missing: dict[int, models.Model] = {}
-        noted: dict[int, models.Model] = {}
-        name = NOTE + self.attname
-        for each in instances:
-            if self.is_missing(each):
-                missing[id(each)] = each
-            elif getattr(each._state, name, None) is not None:
-                noted[id(each)] = each
-        return list(missing.values()), list(noted.values())
+    def assign_missing(
+        self, instances: Instances, using: str, blocks: list[Block] | None = None
+    ) -> dict[str, int]:
+        """Give ids to the instances that have none, with one reservation at most.
 
-    def inserting(self, instances: Instances, using: str) -> Block:
-        """Give ids, gapless ones in the returned block, to insert the instances in."""
-        self.assign_missing(instances, using)
-        return NOTHING
+        Instances whose ids rows of others may have keep them, or get other ones. Adds
+        the block to insert in, where gapless ids are given, to ``blocks``. Returns the
+        explicit ids with their numbers; raises `HiLoError` for one that is absurd.
+        """
+        missing, others = self.sort_out(instances, using)
+        found: dict[str, int] = {}
+        if others:
+            self.make_sure(others, using)
+            found = self.check_explicit(others, using)
+        if found and missing:
+            self.avoid(found, using)
+        if missing:
+            self.give(missing, using)
+        if others:
+            self.answer(others, found, using, blocks)
+        return found
 
-    def conflicting(self, instances: Instances, using: str) -> Block:
-        """Do as `inserting`, for rows that are ignored or updated if they exist."""
+    def answer(
+        self,
+        others: list[models.Model],
+        found: dict[str, int],
+        using: str,
+        blocks: list[Block] | None,
+    ) -> None:
+        """Give ids to those of the others whose ids are RavenDB's requests for one."""
+
+    def assign_on_conflict(
+        self, instances: Instances, using: str, blocks: list[Block]
+    ) -> dict[str, int]:
+        """Give ids for rows that are ignored or updated if they exist."""
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} gives gapless ids, and a row that is ignored or updated on "
                 f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
-        return self.inserting(instances, using)
+        return self.assign_missing(instances, using, blocks)
 
-    def assign_missing(self, instances: Instances, using: str) -> None:
-        """Give ids to the instances that have none, and make sure of those in doubt."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
-
-    def next_ids(self, n: int, using: str) -> tuple[list[Any], Sequence[Marked]]:
+    def next_ids(self, n: int, using: str) -> tuple[list[Any], list[Slice]]:
         """Return the next ids of the field's counter, for one reservation at most.
 
-        With their marks, if a rollback can take the numbers back.
+        With the slices that their numbers come from; none if no rollback can take back
+        the number of a single one.
         """
         field: Any = self
         known = known_target(field, using)
         if n == 1:
             id, slices = allocate_one(known)
-            return [id], marked(slices) if slices else ()
+            return [id], slices
         slices = allocate(known.target, n)
-        return ids_of(known.target, slices), marked(slices)
+        return ids_of(known.target, slices), slices
 
     def assign(
-        self,
-        instances: Instances,
-        ids: Sequence[Any],
-        using: str,
-        marks: Sequence[Marked] = (),
+        self, instances: Instances, ids: Sequence[Any], notes: Iterable[Note]
     ) -> None:
-        """Set the ids for rows on ``using``, one for each instance."""
         longest = "" if self.max_length is None else max(ids, key=len)
         if longest and len(longest) > self.max_length:
             raise HiLoError(
@@ -173,19 +172,15 @@ class AssignsIds(MakesSure, WritesOptions):
                 f"{self.max_length}. Raise max_length and migrate."
             )
         attname, is_key = self.attname, self.primary_key or self.is_key
-        assigned, alias = ASSIGNED + attname, ALIAS + attname
-        for instance, id in zip(instances, ids, strict=True):
+        given, name = GIVEN + attname, NOTE + attname
+        for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - one note may be for all
             state = instance._state
             setattr(instance, attname, id)
-            setattr(state, assigned, id)
-            setattr(state, alias, using)
+            setattr(state, given, id)
+            setattr(state, name, note)
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
-        if marks:
-            name = NOTE + attname
-            for instance, id, of in zip(instances, ids, marks, strict=True):
-                setattr(instance._state, name, Note(id, using, *of))
 
     # Explicit ids. Each is a text that messages show, with the number in it.
 
@@ -195,20 +190,6 @@ class AssignsIds(MakesSure, WritesOptions):
         if found:
             self.check_jump(found, using)
         return found
-
-    def reserve_explicit(self, instances: Instances, using: str) -> None:
-        """Check explicit ids, and keep the ids that are given now clear of them."""
-        found = self.check_explicit(instances, using)
-        if found:
-            self.reserve(found, using)
-
-    def record_inserted(self, instances: Instances, using: str) -> None:
-        """Keep all later ids clear of explicit ids that were inserted."""
-        found = self.explicit_ids(instances, using)
-        if found:
-            self.record(found, using)
-        for each in instances:
-            self.note_inserted(each, using)
 
     def note_explicit(self, value: Any) -> None:
         """Note an explicit id, before its row is inserted."""
@@ -221,10 +202,10 @@ class AssignsIds(MakesSure, WritesOptions):
         An id that was taken back is not explicit: its number comes again.
         """
         for each in instances:
-            alias = self.assigned_for(each)
-            note = None if alias else self.note_of(each)
-            if note is not None and not note.is_gapless:
-                alias = note.using
+            note = self.note_of(each)
+            alias = note.using if note else None
+            if note and note.is_gapless:
+                alias = self.assigned_for(each)
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):
                 if each._state.adding:
@@ -251,26 +232,25 @@ class AssignsIds(MakesSure, WritesOptions):
                     found[str(value)] = number
         return found
 
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
-        """Return the number of an id that the counter could give, else None."""
-        raise NotImplementedError  # pragma: no cover - each kind has its own
-
     def check_jump(self, ids: dict[str, int], using: str) -> None:
         """Raise `HiLoError` if one of the numbers is absurdly high."""
         highest = max(ids, key=lambda id: ids[id])
         explicit_ids.check_jump(self.target(using), ids[highest], highest)
 
-    def reserve(self, ids: dict[str, int], using: str) -> None:
+    def avoid(self, ids: dict[str, int], using: str) -> None:
         """Give none of the numbers to the objects that are saved beside them."""
         explicit_ids.reserve_explicit(self.target(using), list(ids.values()))
 
-    def record(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
         """Raise the counter to the numbers of rows that were inserted."""
         explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
-def marked(slices: Sequence[Slice]) -> list[Marked]:
-    """Return numbers with their marks; none, if no rollback can take them back."""
+def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note]:
+    """Return a note for each id of the slices, or one without end for all of them."""
     if not slices or slices[0].mark is None:
-        return []
-    return [(n, each.mark) for each in slices for n in range(each.low, each.high + 1)]
+        return repeat(lasting_note(using))
+    if len(slices) == 1:
+        return repeat(Note(using, slices[0].mark))
+    notes = [(Note(using, each.mark), each.high - each.low + 1) for each in slices]
+    return chain.from_iterable(repeat(*each) for each in notes)

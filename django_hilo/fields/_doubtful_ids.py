@@ -1,5 +1,7 @@
 """The ids of rows that were rolled back or refused: which of them objects may keep."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import IntegrityError, connections, models
@@ -12,8 +14,6 @@ from django_hilo._allocation.burnt_numbers import (
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields._notes import (
-    ALIAS,
-    ASSIGNED,
     NOTE,
     Doubt,
     Instances,
@@ -41,6 +41,16 @@ class MakesSure(ReadsNotes):
         """Give new ids to instances, whatever they have."""
         raise NotImplementedError  # pragma: no cover - fields of each kind have one
 
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+        """Return the number of an id that a counter could give, else None."""
+        raise NotImplementedError  # pragma: no cover - fields of each kind have one
+
+    def assign(
+        self, instances: Instances, ids: Sequence[Any], notes: Iterable[Note]
+    ) -> None:
+        """Set the ids of the instances, with a note about each."""
+        raise NotImplementedError  # pragma: no cover - `AssignsIds` has it
+
     def is_doubtful(self, instance: models.Model, using: str) -> bool:
         """Whether a row of others on ``using`` may have an instance's id."""
         note = self.note_of(instance)
@@ -50,63 +60,75 @@ class MakesSure(ReadsNotes):
         is_same = note.is_gapless or note.using == using
         return is_same or self.target(note.using).key == self.target(using).key
 
-    def make_sure(self, noted: Instances, using: str) -> None:
+    def make_sure(self, instances: Instances, using: str) -> None:
         """Give other ids to instances if another process or row may have theirs."""
-        doubtful = [each for each in noted if self.is_doubtful(each, using)]
+        doubtful = [each for each in instances if self.is_doubtful(each, using)]
         lost = [each for each in doubtful if self._is_refused(each)]
-        burnt: list[tuple[models.Model, Any]] = []
+        burnt: list[tuple[models.Model, Note, int]] = []
+        numbers: set[int] = set()
         for each in doubtful:
             note = self.note_of(each)
-            if note and note.is_rolled_back and not (note.doubt or note.is_gapless):
-                burnt.append((each, note))
-        numbers = {note.number for _, note in burnt if not note.mark.is_foreign}
-        sure = make_sure(self.target(using), numbers) if numbers else {}
-        for each, note in burnt:
-            if note.number not in sure:
-                lost.append(each)
+            if not (note and note.mark and note.mark.is_rolled_back):
                 continue
-            kept = note._replace(using=using, mark=sure[note.number], is_kept=True)
-            setattr(each._state, NOTE + self.attname, kept)
-            if self.is_key:
-                each._state.adding = True  # until its row is inserted
-            setattr(each._state, ASSIGNED + self.attname, note.id)
-            setattr(each._state, ALIAS + self.attname, using)
+            if not (note.doubt or note.is_gapless):
+                number = self._number_of(each, note)
+                burnt.append((each, note, number))
+                # Of another process, which pickled it, nothing is known here.
+                if number and not note.mark.is_foreign:
+                    numbers.add(number)
+        sure = make_sure(self.target(using), numbers) if numbers else {}
+        for each, note, number in burnt:
+            if number in sure:
+                mark = sure[number]
+                kept = replace(
+                    note, using=using, mark=mark, is_inserted=False, is_kept=True
+                )
+                self.assign([each], [self.value_of(each)], [kept])
+            else:
+                lost.append(each)
         if lost:
             self._give_others(lost, using)
+
+    def _number_of(self, instance: models.Model, note: Note) -> int:
+        """Return the number of an id that was given; 0 if it shows none."""
+        value, target = self.value_of(instance), self.target(note.using)
+        return note.number or self.number_in(value, target, note.using) or 0
 
     def must_insert(self, instance: models.Model) -> bool:
         """Whether no row of ours can have an assigned id.
 
         A copy of an instance may have saved the id that both have kept.
         """
-        note = self.note_of(instance)
-        return note is None or not note.is_kept or not self.is_inserted(note)
+        note = getattr(instance._state, NOTE + self.attname)
+        return not (note.is_kept and self.is_inserted(instance, note))
 
-    def is_inserted(self, note: Note) -> bool:
+    def is_inserted(self, instance: models.Model, note: Note) -> bool:
         """Whether this process has inserted a row with a number that was kept."""
-        return not note.is_gapless and was_inserted(
-            self.target(note.using), note.number
-        )
+        number = 0 if note.is_gapless else self._number_of(instance, note)
+        return was_inserted(self.target(note.using), number)
 
-    def note_inserted(self, instance: models.Model, using: str) -> None:
-        """Note that the row of an instance was inserted, or updated."""
-        setattr(instance._state, ASSIGNED + self.attname, None)
-        if getattr(instance._state, NOTE + self.attname, None) is not None:
-            note = self.note_of(instance)
-            if note is not None and note.is_kept and note.using == using:
-                note_inserted(self.target(using), note.number)
+    def note_inserted(self, instances: Instances, using: str) -> None:
+        """Note that the rows of instances were inserted, or updated."""
+        name = NOTE + self.attname
+        for each in instances:
+            note = getattr(each._state, name, None)
+            if note is not None:
+                if note.is_kept and note.using == using and self.note_of(each):
+                    number = self._number_of(each, note)
+                    note_inserted(self.target(using), number)
+                setattr(each._state, name, note.inserted)
 
     def _is_refused(self, instance: models.Model) -> bool:
         """Whether a row has an instance's id; the doubt ends if not."""
-        note = self.note_of(instance)
+        note, id = self.note_of(instance), self.value_of(instance)
         if note is None or note.doubt is None:
             return False
         doubt = note.doubt
         if doubt.with_rows is None:
             doubt.with_rows = self._with_rows(doubt.ids, note.using)
-        if note.id not in doubt.with_rows:
-            setattr(instance._state, NOTE + self.attname, note._replace(doubt=None))
-        return note.id in doubt.with_rows
+        if id not in doubt.with_rows:
+            setattr(instance._state, NOTE + self.attname, replace(note, doubt=None))
+        return id in doubt.with_rows
 
     def _with_rows(self, ids: list[Any], using: str) -> set[Any]:
         rows, found = self.model._base_manager.using(using), set()
@@ -145,10 +167,13 @@ class MakesSure(ReadsNotes):
         ids, text = [self.value_of(each) for each in refused], str(error)
         # As PostgreSQL and MySQL quote them.
         named = {id for id in ids if f"=({id})" in text or f"'{id}'" in text}
-        doubt = Doubt(ids, named if named and is_taken else None)
-        for each, id in zip(refused, ids, strict=True):
-            note = self.note_of(each) or Note(id, using)
-            setattr(each._state, NOTE + self.attname, note._replace(doubt=doubt))
+        doubt, name = (
+            Doubt(ids, named if named and is_taken else None),
+            NOTE + self.attname,
+        )
+        for each in refused:
+            note = getattr(each._state, name)
+            setattr(each._state, name, replace(note, doubt=doubt))
         return bool(is_taken)
 
 

@@ -1,33 +1,29 @@
-"""Notes about the ids of an instance that a save reads, kept on its ``_state``.
+"""What an instance knows of an id that a field gave it, kept on its ``_state``.
 
-An *assigned* id is one that a field gave and that no row has yet: the save needs no
-UPDATE first, and the id raises no floor. Every other id is *explicit*. A *note* tells
-of an id whose number the caller's transaction took, and may lose by its rollback, or
-that was refused, since a row of others has it. An instance is *handled* while a caller
-of ``pre_save()`` looks after its ids.
+Two attributes for each field: the id, and a `Note`, which all ids that were given
+together share. An *assigned* id is one that no row has yet: the save needs no UPDATE
+first, and the id raises no floor. Every other id is *explicit*. An instance is
+*handled* while a caller of ``pre_save()`` looks after its ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
 
 from django.db import models
 
-from django_hilo._database.transaction import Mark
+from django_hilo._database.transaction import Mark, Outcome
 
 Instances = Sequence[models.Model]
 
-# Each is followed by the attname of the field. The first two are no tuple, which would
-# be work for the garbage collector, as objects come by the hundred thousand.
-ASSIGNED = "hilo_assigned_"
-ALIAS = "hilo_alias_"
-# A `Note`.
+# Each is followed by the attname of the field.
+GIVEN = "hilo_given_"
 NOTE = "hilo_note_"
 # The ids that an instance had to give up, by attname.
 FORMER = "hilo_former"
-# Whether an instance in memory that it refers to has or had a doubtful id.
-DOUBTS = "hilo_doubts"
 
 
 class Doubt:
@@ -39,31 +35,48 @@ class Doubt:
         self.with_rows = with_rows
 
 
-class Note(NamedTuple):
-    """What may become of an id that was taken in a transaction, or refused."""
+@dataclass(eq=False)
+class Note:
+    """What may become of ids that were given together; it never changes."""
 
-    id: Any
-    # The alias that it was assigned for.
+    # The alias that they were assigned for.
     using: str
-    number: int = 0
-    # What became of the transaction; None: nobody can know, or it does not matter.
+    # What becomes of the transaction that took the numbers; None: it does not matter.
     mark: Mark | None = None
+    # Whether their rows were inserted.
+    is_inserted: bool = False
+    # The number of an id that a convention made.
+    number: int | None = None
     # Whether a rollback takes the number back, and what the value was before it.
     is_gapless: bool = False
     before: Any = None
-    # Whether it was made sure of after a rollback.
+    # Whether they were made sure of after a rollback.
     is_kept: bool = False
     doubt: Doubt | None = None
 
+    @cached_property
+    def inserted(self) -> Note | None:
+        """The note once the rows are inserted, if a rollback can take them back."""
+        return replace(self, is_inserted=True, doubt=None) if self.mark else None
+
     @property
     def is_rolled_back(self) -> bool:
-        """Whether the transaction that took it was rolled back."""
-        return self.mark is not None and self.mark.is_rolled_back
+        """Whether the transaction that took the numbers was rolled back."""
+        return self.mark is not None and self.mark.outcome is Outcome.ROLLED_BACK
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a row of others may have the id now."""
+        """Whether rows of others may have the ids now."""
         return self.doubt is not None or self.is_rolled_back
+
+    def is_fresh(self, using: str) -> bool:
+        """Whether the ids are for rows on an alias that were never inserted."""
+        is_other = self.is_inserted or self.using != using
+        return not (is_other or self.is_doubtful)
+
+
+# One for each alias.
+lasting_note = cache(Note)
 
 
 class ReadsNotes:
@@ -88,26 +101,66 @@ class ReadsNotes:
             return getattr(instance, self.attname) in (None, "")
         return vars(instance).get(self.attname, self) in (None, "")
 
-    def assigned_for(self, instance: models.Model) -> str | None:
-        """Return the alias that an id was assigned for; None if a row may have it."""
-        assigned = getattr(instance._state, ASSIGNED + self.attname, None)
-        # A field that was assigned is not deferred.
-        if assigned is None or getattr(instance, self.attname) != assigned:
-            return None
-        if not instance._state.adding and self.is_key:
-            return None  # a plain manager's bulk_create() has inserted the row
-        using: str = getattr(instance._state, ALIAS + self.attname)
-        return using
-
     def note_of(self, instance: models.Model) -> Note | None:
         """Return the note about an instance's id, if there is one."""
         note: Note | None = getattr(instance._state, NOTE + self.attname, None)
-        return note if note and note.id == self.value_of(instance) else None
+        if note is None:
+            return None
+        given = getattr(instance._state, GIVEN + self.attname)
+        return note if given == self.value_of(instance) else None
+
+    def assigned_for(self, instance: models.Model) -> str | None:
+        """Return the alias that an id was assigned for; None if a row may have it."""
+        state = instance._state
+        note: Note | None = getattr(state, NOTE + self.attname, None)
+        if note is None or note.is_inserted:
+            return None
+        # A field that was assigned is not deferred.
+        if getattr(instance, self.attname) != getattr(state, GIVEN + self.attname):
+            return None
+        if not state.adding and self.is_key:
+            return None  # a plain manager's bulk_create() has inserted the row
+        return note.using
 
     def was_taken_back(self, instance: models.Model) -> bool:
         """Whether an instance has a gapless id that its rollback took back."""
         note = self.note_of(instance)
         return note is not None and note.is_gapless and note.is_rolled_back
+
+    def sort_out(
+        self, instances: Instances, using: str
+    ) -> tuple[list[models.Model], list[models.Model]]:
+        """Return the instances without an id, each once, and those to look at.
+
+        These have another id than one that the field has just given for rows on
+        ``using``, or a row of others may have it.
+        """
+        # By identity: an instance without a key cannot be hashed.
+        missing: dict[int, models.Model] = {}
+        others: dict[int, models.Model] = {}
+        attname, given, name = self.attname, GIVEN + self.attname, NOTE + self.attname
+        is_whole, is_key = bool(self.primary_key), bool(self.primary_key or self.is_key)
+        fresh: Note | None = None
+        for each in instances:
+            state = each._state
+            # As in `value_of`; one that was not loaded is not missing.
+            value = (
+                getattr(each, attname) if is_whole else vars(each).get(attname, self)
+            )
+            if value is None or value == "":
+                missing[id(each)] = each
+                continue
+            note = getattr(state, name, None)
+            if note is not None and note is not fresh and note.is_fresh(using):
+                fresh = note
+            if (
+                note is None
+                or note is not fresh
+                or getattr(state, given) != value
+                or (is_key and not state.adding)
+            ):
+                others[id(each)] = each
+        return list(missing.values()), list(others.values())
 
 
 def remember_former(instance: models.Model, attname: str, id: Any) -> None:

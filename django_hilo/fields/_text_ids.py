@@ -87,5 +87,9 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
         own = self.max_length and dialect_of(connection).id_type(self.max_length)
         return own or super().db_type(connection)
 
+    def get_prep_value(self, value: Any) -> Any:
+        # Most values are ids, which are texts already.
+        return value if type(value) is str else super().get_prep_value(value)
+
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})

@@ -65,23 +65,25 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def needs_gapless(self, instance: models.Model) -> bool:
         return self.is_missing(instance)
 
-    def inserting(self, instances: Instances, using: str) -> Block:
-        new = [each for each in instances if each._state.adding]
-        beside = self.explicit_ids(new, using).values()
-        return assigning(self, self.sort_out(instances)[0], using, beside)
-
-    def assign_missing(self, instances: Instances, using: str) -> None:
+    def assign_missing(
+        self, instances: Instances, using: str, blocks: list[Block] | None = None
+    ) -> dict[str, int]:
         """Give ids to the instances that have none, in the caller's transaction."""
-        missing, _ = self.sort_out(instances)
-        if not missing:
-            return
-        connection = connections[using]
-        if not connection.in_atomic_block:
-            raise HiLoError(
-                f"{self} gives ids in the transaction that inserts the rows: use "
-                f"transaction.atomic(), save(), or bulk_create() of a HiLoManager."
-            )
-        _assign(self, missing, using, state_of(connection).mark())
+        found = self.check_explicit(instances, using)
+        missing = distinct(each for each in instances if self.is_missing(each))
+        if blocks is not None:
+            new = [each for each in instances if each._state.adding] if found else []
+            beside = self.explicit_ids(new, using).values()
+            blocks.append(assigning(self, missing, using, beside))
+        elif missing:
+            connection = connections[using]
+            if not connection.in_atomic_block:
+                raise HiLoError(
+                    f"{self} gives ids in the transaction that inserts the rows: use "
+                    f"transaction.atomic(), save(), or bulk_create() of a HiLoManager."
+                )
+            _assign(self, missing, using, state_of(connection).mark())
+        return found
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
         if self.is_missing(instance):
@@ -107,10 +109,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
             last = gapless.last_gapless_number(name, using)
             explicit_ids.refuse_jump(last, ids[highest], highest, name)
 
-    def reserve(self, ids: dict[str, int], using: str) -> None:
-        """Do nothing: the numbers that `inserting` takes are higher."""
-
-    def record(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
         gapless.seed_gapless_number(self.collection_name, max(ids.values()), using)
 
 
@@ -157,7 +156,9 @@ def assigning(
             values.update(known)
             # What was noted of other fields stays.
             own = NOTE + field.attname
-            noted = {name: state[name] for name in state if name.startswith(NOTE)}
+            noted = {
+                name: note for name, note in state.items() if name.startswith(NOTE)
+            }
             state.clear()
             state.update(old | noted | {own: old.get(own)})
         raise
@@ -173,6 +174,5 @@ def _assign(
     numbers = gapless.next_gapless_numbers(collection, len(instances), using)
     for instance, number, end in zip(instances, numbers, ends, strict=True):
         before, id = field.value_of(instance), f"{format.text(number)}{end}"
-        field.assign([instance], [id], using)
-        note = Note(id, using, number, mark, is_gapless=True, before=before)
-        setattr(instance._state, NOTE + field.attname, note)
+        note = Note(using, mark, number=number, is_gapless=True, before=before)
+        field.assign([instance], [id], [note])

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from django.core.exceptions import ValidationError
@@ -14,8 +15,8 @@ from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
-from django_hilo.fields._assigns_ids import NOTHING, Block, marked
-from django_hilo.fields._notes import Instances, distinct
+from django_hilo.fields._assigns_ids import Block, notes_of
+from django_hilo.fields._notes import Instances
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
 from django_hilo.fields.gapless import assigning
 from django_hilo.identifiers import (
@@ -108,7 +109,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = super().pre_save(model_instance, add)
-        if add and _is_request(value) and self._is_valid_request(value):
+        may_ask = add and isinstance(value, str) and not value[-1:].isalnum()
+        if may_ask and self._is_valid_request(value):
             raise HiLoError(
                 f"{value!r} requests an id, which only save() of a new object and "
                 f"bulk_create() of a HiLoManager provide."
@@ -118,47 +120,51 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     def needs_gapless(self, instance: models.Model) -> bool:
         return self._asks(instance, _GAPLESS) or self.was_taken_back(instance)
 
-    def inserting(self, instances: Instances, using: str) -> Block:
-        self.assign_missing(instances, using)
+    def answer(
+        self,
+        others: list[models.Model],
+        found: dict[str, int],
+        using: str,
+        blocks: list[Block] | None,
+    ) -> None:
         if not self.server_ids:
-            return NOTHING
-        asking = [each for each in instances if self.needs_gapless(each)]
-        beside = _untagged(self.explicit_ids(instances, using)) if asking else []
-        return assigning(self, asking, using, beside)
+            return
+        asking = [each for each in others if self._asks(each)]
+        wide = [each for each in asking if not self.needs_gapless(each)]
+        if wide:
+            if found:
+                self.avoid(found, using)
+            self._give_wide(wide, using)
+        gapless = [each for each in others if self.needs_gapless(each)]
+        if blocks is not None:
+            beside = _untagged(found) if gapless else []
+            blocks.append(assigning(self, gapless, using, beside))
 
-    def assign_missing(self, instances: Instances, using: str) -> None:
-        """Give ids to the instances that have none, with one reservation at most.
+    def note_explicit(self, value: Any) -> None:
+        if not self._is_valid_request(value):
+            super().note_explicit(value)
 
-        Instances that ask for a server-side id get one; `inserting` gives gapless ids.
-        """
-        missing, noted = self.sort_out(instances)
-        asking: list[models.Model] = []
-        if noted:
-            self.make_sure(noted, using)
-        if len(missing) < len(instances):
-            asking = [each for each in instances if self._asks(each)]
-            asking = distinct(each for each in asking if not self.needs_gapless(each))
-        if missing:
-            self.give(missing, using)
-        if asking:
-            ends = self._ends(asking, MAX_WIDTH)
-            wide = self.target(using)._replace(width=MAX_WIDTH)
-            slices = allocate(wide, len(asking))
-            ids = list(map(operator.add, ids_of(wide, slices), ends))
-            self.assign(asking, ids, using, marked(slices))
+    def _give_wide(self, instances: list[models.Model], using: str) -> None:
+        ends = self._ends(instances, MAX_WIDTH)
+        wide = self.target(using)._replace(width=MAX_WIDTH)
+        slices = allocate(wide, len(instances))
+        ids = list(map(operator.add, ids_of(wide, slices), ends))
+        self.assign(instances, ids, notes_of(slices, using))
 
     def give(self, instances: list[models.Model], using: str) -> None:
         ends = [] if self.anchor is None else self._ends(instances, self.width or 1)
-        ids, marks = self.next_ids(len(instances), using)
+        ids, slices = self.next_ids(len(instances), using)
+        notes = notes_of(slices, using)
         if ends:
             ids = list(map(operator.add, ids, ends))
         if self.convention is None:
-            self.assign(instances, ids, using, marks)
+            self.assign(instances, ids, notes)
             return
         # One at a time: the next call may look at the ids before it.
-        for place, instance in enumerate(instances):
-            made = self._by_convention(self.convention, instance, ids[place])
-            self.assign([instance], [made], using, marks[place : place + 1])
+        for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - as in assign()
+            number = parse(id).number
+            made = self._by_convention(self.convention, instance, id)
+            self.assign([instance], [made], [replace(note, number=number)])
 
     def _by_convention(
         self, convention: Convention, instance: models.Model, document_id: str
@@ -228,8 +234,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             return None
         return id.number if id.node_tag in ("", target.node_tag) else None
 
-    def record(self, ids: dict[str, int], using: str) -> None:
-        super().record(ids, using)
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
+        super().raise_over(ids, using)
         untagged = _untagged(ids) if self.server_ids else []
         if untagged:
             seed_gapless_number(self.collection_name, max(untagged), using)

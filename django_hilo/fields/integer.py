@@ -14,9 +14,10 @@ from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields._assigns_ids import AssignsIds
+from django_hilo.fields._assigns_ids import AssignsIds, Block, notes_of
 from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.fields._notes import Instances
+from django_hilo.fields.saving import ask_for_no_known_key
 from django_hilo.sources.key_sequence import source_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         self.capacity, self.max_capacity = capacity, max_capacity
         super().__init__(*args, **kwargs)
 
+    def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
+        super().contribute_to_class(cls, name, *args, **kw)
+        if not cls._meta.abstract:
+            cls._do_insert = ask_for_no_known_key(cls._do_insert)
+
     @property
     def collection_name(self) -> str:
         if self.collection is not None:
@@ -94,39 +100,36 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         shares = dialect.draws_keys_from_sequence or dialect.raises_key_default
         return shares and given_source(self) is None
 
-    @contextmanager
-    def conflicting(self, instances: Instances, using: str) -> Iterator[None]:
+    def assign_on_conflict(
+        self, instances: Instances, using: str, blocks: list[Block]
+    ) -> dict[str, int]:
         """Leave new numbers to the default, because an existing row keeps its own.
 
         On MariaDB the rows get our numbers, and the objects forget them: nobody knows
         which of the rows were inserted.
         """
-        missing, noted = self.sort_out(instances)
+        missing, others = self.sort_out(instances, using)
         if self._shares_numbers_with_default(using):
-            self.make_sure(noted, using)
-            yield
-        else:
-            self.assign_missing(instances, using)
-            yield
-            for instance in missing:
-                setattr(instance, self.attname, None)
+            return self.assign_missing(others, using)
+        blocks.append(_forgetting(self, missing))
+        return self.assign_missing(instances, using)
 
-    def assign_missing(self, instances: Instances, using: str) -> None:
+    def assign_missing(
+        self, instances: Instances, using: str, blocks: list[Block] | None = None
+    ) -> dict[str, int]:
         """Give numbers to the instances that have none, with one reservation at most.
 
         In a migration that runs before the tables of django_hilo exist, the default of
         the column gives them. Django's own record of migrations is one such case.
         """
-        missing, noted = self.sort_out(instances)
-        if noted:
-            self.make_sure(noted, using)
-        if missing and not self._has_no_counter:
-            with self._tables_may_be_missing():
-                self.give(missing, using)
+        if self._has_no_counter:
+            return {}
+        return super().assign_missing(instances, using, blocks)
 
     def give(self, instances: list[models.Model], using: str) -> None:
-        ids, marks = self.next_ids(len(instances), using)
-        self.assign(instances, ids, using, marks)
+        with self._tables_may_be_missing():
+            ids, slices = self.next_ids(len(instances), using)
+            self.assign(instances, ids, notes_of(slices, using))
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self._has_no_counter else super().explicit_ids(instances, using)
@@ -146,13 +149,13 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             explicit_ids.drop_held(self.target(using))
         return is_named
 
-    def reserve(self, ids: dict[str, int], using: str) -> None:
+    def avoid(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():
-            super().reserve(ids, using)
+            super().avoid(ids, using)
 
-    def record(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():
-            super().record(ids, using)
+            super().raise_over(ids, using)
 
     @contextmanager
     def _tables_may_be_missing(self) -> Iterator[None]:
@@ -166,3 +169,11 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             else:
                 text = "The database assigns the keys of %s, not django-hilo: %s"
                 logger.warning(text, self.model._meta.label, error)
+
+
+@contextmanager
+def _forgetting(field: Any, objects: list[Any]) -> Iterator[None]:
+    """Let objects forget their keys after the block."""
+    yield
+    for each in objects:
+        setattr(each, field.attname, None)

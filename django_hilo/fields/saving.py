@@ -1,7 +1,11 @@
-"""Whether ``save()`` gives an id: the methods of models that are wrapped for it."""
+"""Whether ``save()`` gives an id: the methods of models that are wrapped for it.
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+Each wrapper passes on what it was given, as it was given, since models may override
+what we wrap with parameters of their own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import wraps
 from typing import Any
 
@@ -9,13 +13,13 @@ from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._doubtful_ids import MakesSure, key_behind
-from django_hilo.fields._notes import (
-    ASSIGNED,
-    DOUBTS,
-    FORMER,
-    NOTE,
-    ReadsNotes,
-)
+from django_hilo.fields._notes import FORMER, GIVEN, NOTE, ReadsNotes
+
+Block = AbstractContextManager[None]
+
+# The parameters of what is wrapped.
+_SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
+_SAVE_TABLE = ("raw", "cls", *_SAVE_BASE[1:])
 
 
 def id_fields(model: type[models.Model]) -> list[Any]:
@@ -54,6 +58,26 @@ def wrap_saves(model: Any) -> None:
         )
 
 
+@contextmanager
+def within(blocks: Iterable[Block]) -> Iterator[None]:
+    """Enter all of these blocks, the last one innermost."""
+    with ExitStack() as stack:
+        for block in blocks:
+            stack.enter_context(block)
+        yield
+
+
+def _changed(
+    names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any], **new: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments of which one is new, in its place."""
+    [(name, value)] = new.items()
+    place = names.index(name)
+    if place >= len(args):
+        return args, {**options, name: value}
+    return (*args[:place], value, *args[place + 1 :]), options
+
+
 def _assign_first(save_base: Callable[..., None]) -> Any:
     """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
 
@@ -61,38 +85,32 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
     """
 
     @wraps(save_base)
-    def wrapper(
-        self: models.Model,
-        raw: bool = False,
-        force_insert: Any = False,
-        force_update: bool = False,
-        using: str | None = None,
-        update_fields: Any = None,
-    ) -> None:
-        using = using or router.db_for_write(type(self), instance=self)
-        only_updates = force_update or bool(update_fields)
-        if update_fields:
+    def wrapper(self: models.Model, *args: Any, **options: Any) -> None:
+        given = dict(zip(_SAVE_BASE, args, strict=False), **options)
+        raw, names = given.get("raw"), given.get("update_fields")
+        using = given.get("using") or router.db_for_write(type(self), instance=self)
+        only_updates = given.get("force_update") or bool(names)
+        if names:
             # Saves of deferred rows name their fields here too.
-            update_fields = frozenset(with_buckets(type(self), update_fields))
+            names = frozenset(with_buckets(type(self), names))
+            args, options = _changed(_SAVE_BASE, args, options, update_fields=names)
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
-        if getattr(self._state, DOUBTS, False):
-            setattr(self._state, DOUBTS, False)
-            _refuse_doubtful_parents(self, update_fields)
-        adding = self._state.adding
-        new = adding or self.pk is None
-        with ExitStack() as stack:
-            for field in id_fields(type(self)):
-                if only_updates:
-                    refuse_doubtful(self, field, using, update_fields)
-                if raw or only_updates:
-                    continue
-                explicit = adding and not field.is_missing(self)
-                if explicit and field.assigned_for(self) != using:
-                    field.check_explicit([self], using)
-                if new or field.is_key or field.is_doubtful(self, using):
-                    stack.enter_context(field.inserting([self], using))
-            save_base(self, raw, force_insert, force_update, using, update_fields)
+        for field, parent in () if raw else _noted_parents(self):
+            if names is None or field.name in names or field.attname in names:
+                _refuse_doubtful_parent(self, field, parent)
+        is_new = self._state.adding or self.pk is None
+        blocks: list[Block] = []
+        for field in () if raw else id_fields(type(self)):
+            if only_updates:
+                refuse_doubtful(self, field, using, names)
+            elif is_new or field.is_key or field.is_doubtful(self, using):
+                field.assign_missing([self], using, blocks)
+        if blocks:
+            with within(blocks):
+                save_base(self, *args, **options)
+        else:
+            save_base(self, *args, **options)
 
     return wrapper
 
@@ -127,55 +145,90 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first."""
 
     @wraps(save_table)
+    def wrapper(self: models.Model, *args: Any, **options: Any) -> bool:
+        given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
+        if not given.get("raw"):
+            return _save_ids(save_table, self, args, options)
+        # Fixtures get here without save_base().
+        blocks: list[Block] = []
+        for field in id_fields(type(self)):
+            if field.model is given["cls"] and field.is_key:
+                field.assign_missing([self], given["using"], blocks)
+        with within(blocks):
+            return _save_ids(save_table, self, args, options)
+
+    return wrapper
+
+
+def _save_ids(
+    save_table: Callable[..., bool],
+    instance: models.Model,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> bool:
+    """Write a row, and note what became of the ids in it."""
+    given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
+    using = given["using"]
+    state: Any = instance._state
+    may_insert = not (given.get("force_update") or given.get("update_fields"))
+    assigned: list[Any] = []
+    explicit: list[Any] = []
+    for field in id_fields(type(instance)):
+        if field.model is not given["cls"]:
+            continue
+        alias = field.assigned_for(instance)
+        if alias == using:
+            assigned.append(field)
+        elif not field.is_missing(instance):
+            explicit.append(field)
+        is_key = may_insert and (field.primary_key or field.is_key)
+        if is_key and alias is not None and field.must_insert(instance):
+            args, options = _changed(_SAVE_TABLE, args, options, force_insert=True)
+    state.hilo_handled = True
+    try:
+        updated = save_table(instance, *args, **options)
+    except IntegrityError as error:
+        for field in assigned:
+            field.note_refused([instance], error, using)
+        raise
+    finally:
+        state.hilo_handled = False
+    for field in assigned:
+        field.note_inserted([instance], using)
+    for field in () if updated else explicit:
+        found = field.explicit_ids([instance], using)
+        if found:
+            field.raise_over(found, using)
+    return updated
+
+
+def without_known(
+    returning: Sequence[Any] | None, objects: Iterable[models.Model]
+) -> Sequence[Any] | None:
+    """Return the fields to ask an INSERT for: not for a key that the objects have."""
+    if not returning or len(returning) > 1 or not isinstance(returning[0], ReadsNotes):
+        return returning
+    # A text would become a number by the answer.
+    name = returning[0].attname
+    return (
+        [] if all(type(getattr(each, name)) is int for each in objects) else returning
+    )
+
+
+def ask_for_no_known_key(do_insert: Callable[..., Any]) -> Any:
+    """Wrap a model's ``_do_insert()``, which reads each integer key back."""
+
+    @wraps(do_insert)
     def wrapper(
         self: models.Model,
-        raw: bool = False,
-        cls: Any = None,
-        force_insert: bool = False,
-        force_update: bool = False,
-        using: Any = None,
-        update_fields: Any = None,
-    ) -> bool:
-        state: Any = self._state
-        adding, only_updates = state.adding, force_update or bool(update_fields)
-        explicit: list[Any] = []
-        assigned: list[Any] = []
-        # Fixtures get here without save_base().
-        with ExitStack() as stack:
-            for field in id_fields(type(self)):
-                if field.model is not cls:
-                    continue
-                alias = field.assigned_for(self)
-                if (field.primary_key or field.is_key) and not only_updates:
-                    if alias is None and (raw or not adding):
-                        # The key of an object that was loaded may have been changed.
-                        field.check_explicit([self], using)
-                    if alias is None and raw:
-                        stack.enter_context(field.inserting([self], using))
-                        alias = field.assigned_for(self)
-                    force_insert = force_insert or (
-                        alias is not None and field.must_insert(self)
-                    )
-                if alias == using:
-                    assigned.append(field)
-                elif not field.is_missing(self):
-                    explicit.append(field)
-            state.hilo_handled = True
-            try:
-                updated = save_table(
-                    self, raw, cls, force_insert, force_update, using, update_fields
-                )
-                for field in assigned:
-                    field.note_inserted(self, using)
-                for field in () if updated else explicit:
-                    field.record_inserted([self], using)
-            except IntegrityError as error:
-                for field in assigned:
-                    field.note_refused([self], error, using)
-                raise
-            finally:
-                state.hilo_handled = False
-        return updated
+        manager: Any,
+        using: str,
+        fields: Any,
+        returning_fields: Any,
+        raw: bool,
+    ) -> Any:
+        returning = without_known(returning_fields, [self])
+        return do_insert(self, manager, using, fields, returning, raw)
 
     return wrapper
 
@@ -188,15 +241,10 @@ def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
 
     @wraps(prepare)
     def wrapper(self: models.Model, operation_name: str, fields: Any = None) -> None:
-        meta = self._meta
-        for field in (*meta.concrete_fields, *meta.private_fields):
-            is_meant = field.is_relation and (fields is None or field in fields)
-            is_cached = is_meant and field.is_cached(self)
-            parent = field.get_cached_value(self) if is_cached else None
-            if parent is not None and _is_noted(parent):
+        for field, parent in _noted_parents(self):
+            if fields is None or field in fields:
                 _follow(self, field, parent)
                 # save_base() knows which fields a save writes.
-                setattr(self._state, DOUBTS, operation_name == "save")
                 if operation_name != "save":
                     _refuse_doubtful_parent(self, field, parent)
         prepare(self, operation_name=operation_name, fields=fields)
@@ -204,31 +252,33 @@ def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
     return wrapper
 
 
-def _is_noted(parent: Any) -> bool:
-    """Whether an object in memory has, or had, an id that a rollback may concern."""
-    noted = vars(parent._state)
-    return any(name == FORMER or name.startswith(NOTE) for name in noted)
-
-
-def _refuse_doubtful_parents(instance: Any, names: Iterable[str] | None) -> None:
-    """Raise `HiLoError` if fields that a save writes refer to a row that is no more."""
-    meta = instance._meta
+def _noted_parents(instance: Any) -> list[tuple[Any, Any]]:
+    """Return relations to objects in memory that have, or had, a doubtful id."""
+    found, meta = [], instance._meta
     for field in (*meta.concrete_fields, *meta.private_fields):
-        if names is None or field.name in names or field.attname in names:
-            is_cached = field.is_relation and field.is_cached(instance)
-            parent = field.get_cached_value(instance) if is_cached else None
-            if parent is not None:
-                _refuse_doubtful_parent(instance, field, parent)
+        if field.is_relation:
+            parent = instance._state.fields_cache.get(field.cache_name)
+            if parent is not None and _is_noted(parent):
+                found.append((field, parent))
+    return found
+
+
+def _is_noted(parent: Any) -> bool:
+    for name, value in vars(parent._state).items():
+        if name == FORMER or (name.startswith(NOTE) and value and value.is_doubtful):
+            return True
+    return False
 
 
 def _refuse_doubtful_parent(instance: Any, field: Any, parent: Any) -> None:
     target = key_behind(getattr(field, "target_field", parent._meta.pk))
     note = target.note_of(parent) if isinstance(target, MakesSure) else None
-    if note is None or not note.is_doubtful or target.is_inserted(note):
+    if note is None or not note.is_doubtful or target.is_inserted(parent, note):
         return
-    if _names(instance, field, parent, [note.id]):
+    id = target.value_of(parent)
+    if _names(instance, field, parent, [id]):
         raise HiLoError(
-            f"The row of {parent._meta.label} {note.id!r} was rolled back or refused, "
+            f"The row of {parent._meta.label} {id!r} was rolled back or refused, "
             f"and another row may have this id now. Save it before the "
             f"{instance._meta.label} that refers to it."
         )
@@ -238,7 +288,7 @@ def _follow(instance: Any, field: Any, parent: Any) -> None:
     """Let an instance refer to the new id of an object in memory."""
     former = getattr(parent._state, FORMER, None)
     # A row that was loaded belongs to the row that has the id now.
-    names = [ASSIGNED + each.attname for each in id_fields(type(instance))]
+    names = [GIVEN + each.attname for each in id_fields(type(instance))]
     is_ours = any(hasattr(instance._state, each) for each in names)
     if former and (is_ours or instance._state.adding):
         target = getattr(field, "target_field", parent._meta.pk).attname

@@ -30,7 +30,7 @@ if CHOSEN == "sqlite":  # its range is bound
     MORE_CALLS = 32
 
 # Django 6 calls pre_save() twice.
-MOST_OF_A_SAVE = 25 + 3 * (django.VERSION >= (6,))
+MOST_OF_A_SAVE = 28 + 3 * (django.VERSION >= (6,))
 if sys.version_info[:2] == (3, 14):
     MOST_OF_A_SAVE += 1
 
