@@ -6,7 +6,7 @@ it found Max under one of them, that number is among those that it skipped, and 
 process can get it.
 """
 
-from collections.abc import Collection
+from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,17 +20,17 @@ from django_hilo._database.transaction import Mark, state_of
 from django_hilo.counters.own import OwnCounter
 
 
-def make_sure(target: Target, numbers: Collection[int]) -> dict[int, Mark | None]:
+def make_sure(target: Target, numbers: set[int]) -> dict[int, Any]:
     """Return those of the burnt numbers that no other process can have.
 
     With each the mark of the transaction that this depends on, None if it lasts.
     Reserves a range unless an earlier reservation has told. The Max of other systems is
-    not told: another process may have any number of theirs.
+    not told: another process may have any number of theirs. 0 is no number.
     """
-    if not isinstance(target.source, OwnCounter):
+    highest = max(numbers, default=0)
+    if not highest or not isinstance(target.source, OwnCounter):
         return {}
     connection, counter = connections[target.using], pool.current().counter(target.key)
-    highest = max(numbers)
     # They may come from a pickle.
     bound_ranges.burn(connection, counter, highest)
     while all(each.first <= highest for each, _ in _told(connection, counter)):

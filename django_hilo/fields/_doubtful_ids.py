@@ -1,6 +1,5 @@
 """The ids of rows that were rolled back or refused: which of them objects may keep."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +10,17 @@ from django_hilo._allocation.burnt_numbers import (
     note_inserted,
     was_inserted,
 )
-from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields._notes import (
     NOTE,
     Doubt,
     Instances,
-    Note,
     ReadsNotes,
     remember_former,
 )
+
+# Of a number that another process may have.
+LOST = object()
 
 
 class MakesSure(ReadsNotes):
@@ -32,24 +32,11 @@ class MakesSure(ReadsNotes):
 
     model: Any
     column: Any
-
-    def target(self, using: str) -> Target:
-        """Return the counter of rows on ``using``."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have one
-
-    def give(self, instances: list[models.Model], using: str) -> None:
-        """Give new ids to instances, whatever they have."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have one
-
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
-        """Return the number of an id that a counter could give, else None."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have one
-
-    def assign(
-        self, instances: Instances, ids: Sequence[Any], notes: Iterable[Note]
-    ) -> None:
-        """Set the ids of the instances, with a note about each."""
-        raise NotImplementedError  # pragma: no cover - `AssignsIds` has it
+    # Methods of each kind of fields.
+    target: Any
+    number_in: Any
+    give: Any
+    assign: Any
 
     def is_doubtful(self, instance: models.Model, using: str) -> bool:
         """Whether a row of others on ``using`` may have an instance's id."""
@@ -64,33 +51,31 @@ class MakesSure(ReadsNotes):
         """Give other ids to instances if another process or row may have theirs."""
         doubtful = [each for each in instances if self.is_doubtful(each, using)]
         lost = [each for each in doubtful if self._is_refused(each)]
-        burnt: list[tuple[models.Model, Note, int]] = []
-        numbers: set[int] = set()
-        for each in doubtful:
-            note = self.note_of(each)
-            if not (note and note.mark and note.mark.is_rolled_back):
-                continue
-            if not (note.doubt or note.is_gapless):
-                number = self._number_of(each, note)
-                burnt.append((each, note, number))
-                # Of another process, which pickled it, nothing is known here.
-                if number and not note.mark.is_foreign:
-                    numbers.add(number)
-        sure = make_sure(self.target(using), numbers) if numbers else {}
-        for each, note, number in burnt:
-            if number in sure:
-                mark = sure[number]
-                kept = replace(
-                    note, using=using, mark=mark, is_inserted=False, is_kept=True
-                )
-                self.assign([each], [self.value_of(each)], [kept])
-            else:
+        burnt = [each for each in doubtful if self._is_burnt(each)]
+        sure = make_sure(self.target(using), set(map(self._number_of, burnt)))
+        for each in burnt:
+            mark = sure.get(self._number_of(each), LOST)
+            if mark is LOST:
                 lost.append(each)
+                continue
+            note = getattr(each._state, NOTE + self.attname)
+            kept = replace(
+                note, using=using, mark=mark, is_inserted=False, is_kept=True
+            )
+            self.assign([each], [self.value_of(each)], [kept])
         if lost:
             self._give_others(lost, using)
 
-    def _number_of(self, instance: models.Model, note: Note) -> int:
-        """Return the number of an id that was given; 0 if it shows none."""
+    def _is_burnt(self, instance: models.Model) -> bool:
+        note = self.note_of(instance)
+        is_burnt = note and note.is_rolled_back and not note.is_gapless
+        return bool(is_burnt and not self._is_refused(instance))
+
+    def _number_of(self, instance: models.Model) -> int:
+        """Return the number of an id that this process has given, else 0."""
+        note = self.note_of(instance)
+        if note is None or note.is_gapless or (note.mark and note.mark.is_foreign):
+            return 0
         value, target = self.value_of(instance), self.target(note.using)
         return note.number or self.number_in(value, target, note.using) or 0
 
@@ -100,12 +85,12 @@ class MakesSure(ReadsNotes):
         A copy of an instance may have saved the id that both have kept.
         """
         note = getattr(instance._state, NOTE + self.attname)
-        return not (note.is_kept and self.is_inserted(instance, note))
+        return not (note.is_kept and self.is_inserted(instance))
 
-    def is_inserted(self, instance: models.Model, note: Note) -> bool:
+    def is_inserted(self, instance: models.Model) -> bool:
         """Whether this process has inserted a row with a number that was kept."""
-        number = 0 if note.is_gapless else self._number_of(instance, note)
-        return was_inserted(self.target(note.using), number)
+        note = getattr(instance._state, NOTE + self.attname)
+        return was_inserted(self.target(note.using), self._number_of(instance))
 
     def note_inserted(self, instances: Instances, using: str) -> None:
         """Note that the rows of instances were inserted, or updated."""
@@ -113,9 +98,8 @@ class MakesSure(ReadsNotes):
         for each in instances:
             note = getattr(each._state, name, None)
             if note is not None:
-                if note.is_kept and note.using == using and self.note_of(each):
-                    number = self._number_of(each, note)
-                    note_inserted(self.target(using), number)
+                if note.is_kept and note.using == using:
+                    note_inserted(self.target(using), self._number_of(each))
                 setattr(each._state, name, note.inserted)
 
     def _is_refused(self, instance: models.Model) -> bool:

@@ -97,9 +97,7 @@ class ReadsNotes:
 
     def is_missing(self, instance: models.Model) -> bool:
         """Whether an instance has no id; an empty text is not an id."""
-        if self.primary_key:  # as in `value_of`
-            return getattr(instance, self.attname) in (None, "")
-        return vars(instance).get(self.attname, self) in (None, "")
+        return self.value_of(instance) in (None, "")
 
     def note_of(self, instance: models.Model) -> Note | None:
         """Return the note about an instance's id, if there is one."""

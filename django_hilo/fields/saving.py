@@ -20,6 +20,7 @@ Block = AbstractContextManager[None]
 # The parameters of what is wrapped.
 _SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
 _SAVE_TABLE = ("raw", "cls", *_SAVE_BASE[1:])
+_FORCE_INSERT = _SAVE_TABLE.index("force_insert")
 
 
 def id_fields(model: type[models.Model]) -> list[Any]:
@@ -67,17 +68,6 @@ def within(blocks: Iterable[Block]) -> Iterator[None]:
         yield
 
 
-def _changed(
-    names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any], **new: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments of which one is new, in its place."""
-    [(name, value)] = new.items()
-    place = names.index(name)
-    if place >= len(args):
-        return args, {**options, name: value}
-    return (*args[:place], value, *args[place + 1 :]), options
-
-
 def _assign_first(save_base: Callable[..., None]) -> Any:
     """Wrap a model's ``save_base()``, so that ids are assigned before Django starts.
 
@@ -92,8 +82,10 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         only_updates = given.get("force_update") or bool(names)
         if names:
             # Saves of deferred rows name their fields here too.
-            names = frozenset(with_buckets(type(self), names))
-            args, options = _changed(_SAVE_BASE, args, options, update_fields=names)
+            names = options["update_fields"] = frozenset(
+                with_buckets(type(self), names)
+            )
+            args = args[: _SAVE_BASE.index("update_fields")]
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
         for field, parent in () if raw else _noted_parents(self):
@@ -171,29 +163,29 @@ def _save_ids(
     using = given["using"]
     state: Any = instance._state
     may_insert = not (given.get("force_update") or given.get("update_fields"))
-    assigned: list[Any] = []
+    fields = [each for each in id_fields(type(instance)) if each.model is given["cls"]]
     explicit: list[Any] = []
-    for field in id_fields(type(instance)):
-        if field.model is not given["cls"]:
-            continue
+    for field in fields:
         alias = field.assigned_for(instance)
-        if alias == using:
-            assigned.append(field)
-        elif not field.is_missing(instance):
+        if alias != using and not field.is_missing(instance):
             explicit.append(field)
-        is_key = may_insert and (field.primary_key or field.is_key)
-        if is_key and alias is not None and field.must_insert(instance):
-            args, options = _changed(_SAVE_TABLE, args, options, force_insert=True)
+        is_new = alias is not None and may_insert and field.is_key
+        if is_new and field.must_insert(instance):
+            # Django passes force_insert in either way.
+            if len(args) > _FORCE_INSERT:
+                args = (*args[:_FORCE_INSERT], True, *args[_FORCE_INSERT + 1 :])
+            else:
+                options["force_insert"] = True
     state.hilo_handled = True
     try:
         updated = save_table(instance, *args, **options)
     except IntegrityError as error:
-        for field in assigned:
+        for field in fields:
             field.note_refused([instance], error, using)
         raise
     finally:
         state.hilo_handled = False
-    for field in assigned:
+    for field in fields:
         field.note_inserted([instance], using)
     for field in () if updated else explicit:
         found = field.explicit_ids([instance], using)
@@ -219,15 +211,9 @@ def ask_for_no_known_key(do_insert: Callable[..., Any]) -> Any:
     """Wrap a model's ``_do_insert()``, which reads each integer key back."""
 
     @wraps(do_insert)
-    def wrapper(
-        self: models.Model,
-        manager: Any,
-        using: str,
-        fields: Any,
-        returning_fields: Any,
-        raw: bool,
-    ) -> Any:
-        returning = without_known(returning_fields, [self])
+    def wrapper(self: models.Model, *args: Any) -> Any:
+        manager, using, fields, returning, raw = args
+        returning = without_known(returning, [self])
         return do_insert(self, manager, using, fields, returning, raw)
 
     return wrapper
@@ -273,7 +259,7 @@ def _is_noted(parent: Any) -> bool:
 def _refuse_doubtful_parent(instance: Any, field: Any, parent: Any) -> None:
     target = key_behind(getattr(field, "target_field", parent._meta.pk))
     note = target.note_of(parent) if isinstance(target, MakesSure) else None
-    if note is None or not note.is_doubtful or target.is_inserted(parent, note):
+    if note is None or not note.is_doubtful or target.is_inserted(parent):
         return
     id = target.value_of(parent)
     if _names(instance, field, parent, [id]):
