@@ -67,7 +67,9 @@ class Note:
     @property
     def is_doubtful(self) -> bool:
         """Whether rows of others may have the ids now."""
-        return self.doubt is not None or self.is_rolled_back
+        mark = self.mark
+        is_rolled_back = mark is not None and mark.outcome is Outcome.ROLLED_BACK
+        return is_rolled_back or self.doubt is not None
 
     def is_fresh(self, using: str) -> bool:
         """Whether the ids are for rows on an alias that were never inserted."""
@@ -149,11 +151,11 @@ class ReadsNotes:
                 missing[id(each)] = each
                 continue
             note = getattr(state, name, None)
-            if note is not None and note is not fresh and note.is_fresh(using):
+            if note is not fresh and note is not None and note.is_fresh(using):
                 fresh = note
+            is_given = note is not None and note is fresh
             if (
-                note is None
-                or note is not fresh
+                not is_given
                 or getattr(state, given) != value
                 or (is_key and not state.adding)
             ):

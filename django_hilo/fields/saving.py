@@ -250,10 +250,12 @@ def _noted_parents(instance: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_noted(parent: Any) -> bool:
-    for name, value in vars(parent._state).items():
-        if name == FORMER or (name.startswith(NOTE) and value and value.is_doubtful):
+    state = parent._state
+    for field in id_fields(type(parent)):
+        note = getattr(state, NOTE + field.attname, None)
+        if note is not None and note.is_doubtful:
             return True
-    return False
+    return getattr(state, FORMER, None) is not None
 
 
 def _refuse_doubtful_parent(instance: Any, field: Any, parent: Any) -> None:
