@@ -9,10 +9,9 @@ from django.db import IntegrityError, models, router
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._notes import set_handled
+from django_hilo.fields._notes import id_fields, set_handled
 from django_hilo.fields.saving import (
     Block,
-    id_fields,
     refuse_doubtful,
     with_buckets,
     within,

@@ -24,7 +24,7 @@ from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key, has_schemas
 from django_hilo._database.own_connection import POOL_SIZE, in_tests
 from django_hilo._database.retry import use_own
-from django_hilo._database.transaction import Mark, state_of
+from django_hilo._database.transaction import STATE, Mark, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation
@@ -67,10 +67,11 @@ def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:
     taken = known.counter.take_one()
     if taken is not None:
         return known.id_of(*taken), []
-    connection = connections[known.target.using]
-    slices = bound_ranges.take(connection, known.counter, 1) or allocate(
-        known.target, 1
-    )
+    slices = None
+    if STATE in known.connection:  # its transaction may have reserved ranges
+        connection = connections[known.target.using]
+        slices = bound_ranges.take(connection, known.counter, 1)
+    slices = slices or allocate(known.target, 1)
     return known.id_of(slices[0].low, slices[0].reservation), slices
 
 

@@ -180,3 +180,17 @@ def set_handled(instances: Iterable[Any], is_handled: bool) -> None:
     """Note whether a caller of ``pre_save()`` looks after the instances' ids."""
     for instance in instances:
         instance._state.hilo_handled = is_handled
+
+
+def id_fields(model: type[models.Model]) -> list[Any]:
+    """Return the fields that give a model's objects their ids."""
+    fields, notes = model._meta.fields, vars(model._meta)
+    # Django keeps the fields until one is added.
+    known = notes.get("hilo_fields")
+    if known is None or known[0] is not fields:
+        found: list[Any] = [each for each in fields if isinstance(each, ReadsNotes)]
+        found = [each for each in found if not each.is_copy]
+        # Gapless ones last: their counters stay locked until the commit.
+        found.sort(key=lambda field: bool(field.is_gapless))
+        known = notes["hilo_fields"] = fields, found
+    return known[1]

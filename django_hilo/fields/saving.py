@@ -12,8 +12,12 @@ from typing import Any
 from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._doubtful_ids import MakesSure, key_behind
-from django_hilo.fields._notes import FORMER, GIVEN, NOTE, ReadsNotes
+from django_hilo.fields._notes import ReadsNotes, id_fields
+from django_hilo.fields._references import (
+    noted_parents,
+    point_to_new_ids,
+    refuse_doubtful_parent,
+)
 
 Block = AbstractContextManager[None]
 
@@ -21,20 +25,6 @@ Block = AbstractContextManager[None]
 _SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
 _SAVE_TABLE = ("raw", "cls", *_SAVE_BASE[1:])
 _FORCE_INSERT = _SAVE_TABLE.index("force_insert")
-
-
-def id_fields(model: type[models.Model]) -> list[Any]:
-    """Return the fields that give a model's objects their ids."""
-    fields, notes = model._meta.fields, vars(model._meta)
-    # Django keeps the fields until one is added.
-    known = notes.get("hilo_fields")
-    if known is None or known[0] is not fields:
-        found: list[Any] = [each for each in fields if isinstance(each, ReadsNotes)]
-        found = [each for each in found if not each.is_copy]
-        # Gapless ones last: their counters stay locked until the commit.
-        found.sort(key=lambda field: bool(field.is_gapless))
-        known = notes["hilo_fields"] = fields, found
-    return known[1]
 
 
 def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
@@ -54,7 +44,7 @@ def wrap_saves(model: Any) -> None:
         model._hilo_saves = True
         model.save_base = _assign_first(model.save_base)
         model._save_table = _insert_assigned(model._save_table)
-        model._prepare_related_fields_for_save = _point_to_new_ids(
+        model._prepare_related_fields_for_save = point_to_new_ids(
             model._prepare_related_fields_for_save
         )
 
@@ -88,9 +78,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             args = args[: _SAVE_BASE.index("update_fields")]
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
-        for field, parent in () if raw else _noted_parents(self):
+        for field, parent in () if raw else noted_parents(self):
             if names is None or field.name in names or field.attname in names:
-                _refuse_doubtful_parent(self, field, parent)
+                refuse_doubtful_parent(self, field, parent)
         is_new = self._state.adding or self.pk is None
         blocks: list[Block] = []
         for field in () if raw else id_fields(type(self)):
@@ -217,84 +207,3 @@ def ask_for_no_known_key(do_insert: Callable[..., Any]) -> Any:
         return do_insert(self, manager, using, fields, returning, raw)
 
     return wrapper
-
-
-def _point_to_new_ids(prepare: Callable[..., None]) -> Any:
-    """Wrap ``_prepare_related_fields_for_save()``, which drops parents of another id.
-
-    A cached parent whose row was rolled back may have got another id since.
-    """
-
-    @wraps(prepare)
-    def wrapper(self: models.Model, operation_name: str, fields: Any = None) -> None:
-        for field, parent in _noted_parents(self):
-            if fields is None or field in fields:
-                _follow(self, field, parent)
-                # save_base() knows which fields a save writes.
-                if operation_name != "save":
-                    _refuse_doubtful_parent(self, field, parent)
-        prepare(self, operation_name=operation_name, fields=fields)
-
-    return wrapper
-
-
-def _noted_parents(instance: Any) -> list[tuple[Any, Any]]:
-    """Return relations to objects in memory that have, or had, a doubtful id."""
-    found, meta = [], instance._meta
-    for field in (*meta.concrete_fields, *meta.private_fields):
-        if field.is_relation:
-            parent = instance._state.fields_cache.get(field.cache_name)
-            if parent is not None and _is_noted(parent):
-                found.append((field, parent))
-    return found
-
-
-def _is_noted(parent: Any) -> bool:
-    state = parent._state
-    for field in id_fields(type(parent)):
-        note = getattr(state, NOTE + field.attname, None)
-        if note is not None and note.is_doubtful:
-            return True
-    return getattr(state, FORMER, None) is not None
-
-
-def _refuse_doubtful_parent(instance: Any, field: Any, parent: Any) -> None:
-    target = key_behind(getattr(field, "target_field", parent._meta.pk))
-    note = target.note_of(parent) if isinstance(target, MakesSure) else None
-    if note is None or not note.is_doubtful or target.is_inserted(parent):
-        return
-    id = target.value_of(parent)
-    if _names(instance, field, parent, [id]):
-        raise HiLoError(
-            f"The row of {parent._meta.label} {id!r} was rolled back or refused, "
-            f"and another row may have this id now. Save it before the "
-            f"{instance._meta.label} that refers to it."
-        )
-
-
-def _follow(instance: Any, field: Any, parent: Any) -> None:
-    """Let an instance refer to the new id of an object in memory."""
-    former = getattr(parent._state, FORMER, None)
-    # A row that was loaded belongs to the row that has the id now.
-    names = [GIVEN + each.attname for each in id_fields(type(instance))]
-    is_ours = any(hasattr(instance._state, each) for each in names)
-    if former and (is_ours or instance._state.adding):
-        target = getattr(field, "target_field", parent._meta.pk).attname
-        if _names(instance, field, parent, former.get(target, ())):
-            # Setting the attribute would drop the parent.
-            vars(instance)[_column_of(field)] = getattr(parent, target)
-
-
-def _names(instance: Any, field: Any, parent: Any, ids: Iterable[Any]) -> bool:
-    """Whether a relation names one of these ids, of an object of the parent's kind."""
-    if str(vars(instance).get(_column_of(field))) not in map(str, ids):
-        return False
-    if not hasattr(field, "ct_field"):
-        return True
-    kind = field.get_content_type(obj=parent).pk
-    return bool(getattr(instance, f"{field.ct_field}_id") == kind)
-
-
-def _column_of(field: Any) -> str:
-    # A generic relation names the key in a field of its own.
-    return str(getattr(field, "fk_field", None) or field.attname)
