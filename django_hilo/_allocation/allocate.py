@@ -27,8 +27,7 @@ from django_hilo._database.retry import use_own
 from django_hilo._database.transaction import STATE, Mark, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
-from django_hilo.counters.ranges import Reservation
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
 logger = logging.getLogger("django_hilo")
@@ -114,7 +113,7 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
         for cached in reserved.ranges:
             cached.mark = mark
     for each in reserved.reservations:
-        reservation.announce(each, target.using, reserved.fell_from)
+        reservation.send_reserved(each, target.using, reserved.fell_from)
 
 
 def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Slice]:
@@ -124,7 +123,7 @@ def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Sli
         reserved = _reserve(target, counter, count, count, bound=True)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
-            reservation.announce(each, target.using, reserved.fell_from)
+            reservation.send_reserved(each, target.using, reserved.fell_from)
     bound_ranges.burn(connections[target.using], counter, slices[-1].high)
     return slices
 
@@ -170,7 +169,7 @@ def _refill_as(
         raise
     counter.end_refill(mine)
     for each in reserved.reservations:
-        reservation.announce(each, target.using, reserved.fell_from)
+        reservation.send_reserved(each, target.using, reserved.fell_from)
     return slices
 
 

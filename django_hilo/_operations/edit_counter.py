@@ -16,7 +16,7 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations import remote
 from django_hilo._operations.table_scan import Highest, format_of, highest_numbers
-from django_hilo.counters import gapless, reservation
+from django_hilo.counters import floor, gapless
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.reservation import change_counter
@@ -97,7 +97,7 @@ def raise_over(
         return raise_max(document, number, user=user)
     if number:
         using, tag = database_of(document), document.node_tag
-        reservation.raise_floor(document.collection, number, using, node_tag=tag)
+        floor.raise_floor(document.collection, number, using, node_tag=tag)
     return None
 
 

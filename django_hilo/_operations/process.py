@@ -21,7 +21,7 @@ from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations import idle
-from django_hilo.counters import gapless, reservation
+from django_hilo.counters import floor, gapless
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
@@ -45,7 +45,7 @@ _joined: list[ModuleType] = []
 def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
-    pre_save.connect(reservation.guard_save, HiLoDocument, dispatch_uid="django_hilo")
+    pre_save.connect(floor.guard_save, HiLoDocument, dispatch_uid="django_hilo")
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     pre_migrate.connect(check_plan, sender, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")

@@ -17,8 +17,7 @@ from django_hilo._allocation.target import (
 from django_hilo._operations.table_scan import gapless_fields_of
 from django_hilo.counters import reservation
 from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.ranges import Reservation
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -127,7 +126,7 @@ def lend(
     minimum = max(minimum, seen, source.minimum_of_rows(resolved.using))
     wanted = Wanted(size, least, minimum, issuer=issuer)
     [lent] = source.reserve(resolved.using, wanted)
-    reservation.announce(lent, resolved.using)
+    reservation.send_reserved(lent, resolved.using)
     return lent
 
 

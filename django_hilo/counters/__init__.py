@@ -1,5 +1,6 @@
 """The counter's row: reserve and return ranges, raise the floor, gapless numbers."""
 
+from django_hilo.counters.floor import raise_floor, read_max
 from django_hilo.counters.gapless import (
     next_gapless_number,
     next_gapless_numbers,
@@ -7,12 +8,7 @@ from django_hilo.counters.gapless import (
 )
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import HiLoKeyGenerator, Range, Reservation
-from django_hilo.counters.reservation import (
-    raise_floor,
-    read_max,
-    reserve,
-    return_range,
-)
+from django_hilo.counters.reservation import reserve, return_range
 
 __all__ = [
     "HiLoKeyGenerator",

@@ -5,10 +5,10 @@ import logging
 from django.db import connections
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.counters import reservation
+from django_hilo.counters import floor, reservation
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.ranges import Reservation
-from django_hilo.counters.source import Source, Wanted
+from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import counter_key
 
@@ -35,25 +35,14 @@ class OwnCounter(Source):
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         """Reserve one range, which can be returned."""
-        return [
-            reservation.reserve_range(
-                self.collection,
-                wanted.size,
-                node_tag=self.node_tag,
-                at_least=wanted.at_least,
-                minimum=wanted.minimum,
-                issuer=wanted.issuer,
-                column=self.shared_column,
-                using=using,
-                bound=wanted.bound,
-            )
-        ]
+        names, column = (self.collection, self.node_tag), self.shared_column
+        return [reservation.reserve_range(*names, wanted, using, column)]
 
     def read_max(self, using: str) -> int:
-        return reservation.read_max(self.collection, using, node_tag=self.node_tag)
+        return floor.read_max(self.collection, using, node_tag=self.node_tag)
 
     def raise_floor(self, using: str, number: int) -> None:
-        reservation.raise_floor(self.collection, number, using, node_tag=self.node_tag)
+        floor.raise_floor(self.collection, number, using, node_tag=self.node_tag)
 
     def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
         try:

@@ -1,6 +1,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from django_hilo._lock import Lock
 from django_hilo.exceptions import NestedReservation
@@ -33,6 +34,22 @@ class Reservation:
     ticket: str = field(repr=False)  # a secret
     # Max before it, or the floor if that was higher; None: not a row of ours.
     met: int | None = field(default=None, repr=False, compare=False)
+
+
+class Wanted(NamedTuple):
+    """What a reservation is asked for."""
+
+    size: int
+    # How many are enough near the end of the numbers.
+    at_least: int = 1
+    # All numbers are over it.
+    minimum: int = 0
+    # The name that a counter of others gives to its ranges, for `range_reserved`.
+    collection: str = ""
+    # The result of `in_callers_transaction`, if it is known.
+    bound: bool | None = None
+    # The start of the ticket, if the counter has one.
+    issuer: str = ""
 
 
 class _Keys:

@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import F
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import bind, retry, short_transaction
+from django_hilo._database.retry import retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.ranges import Range, Reservation
+from django_hilo.counters.ranges import Range, Reservation, Wanted
+from django_hilo.counters.server_prefix import with_prefix
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
 from django_hilo.identifiers import (
     MAX_NUMBER,
     check_collection,
     check_node_tag,
-    check_number,
     check_server_prefix,
     counter_key,
 )
@@ -75,34 +74,22 @@ def reserve(
     Raises ValueError (size), `InvalidDocumentId`, `ReservationTimeout`,
     `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.
     """
-    tag = _checked(collection, node_tag, using)[1]
-    reservation = reserve_range(
-        collection,
-        size,
-        node_tag=tag,
-        at_least=at_least,
-        minimum=minimum,
-        issuer=issuer,
-        column=column,
-        using=using,
-    )
-    announce(reservation, using)
+    tag = checked(collection, node_tag, using)[1]
+    wanted = Wanted(size, at_least, minimum, issuer=issuer)
+    reservation = reserve_range(collection, tag, wanted, using, column)
+    send_reserved(reservation, using)
     return reservation
 
 
 def reserve_range(
     collection: str,
-    size: int,
-    *,
     node_tag: str,
-    at_least: int,
-    minimum: int,
-    issuer: str = "",
-    column: KeyColumn | None = None,
+    wanted: Wanted,
     using: str,
-    bound: bool | None = None,
+    column: KeyColumn | None = None,
 ) -> Reservation:
-    """Reserve as `reserve`, with checked names, and leave `announce` to the caller."""
+    """Reserve as `reserve`, with checked names; the caller calls `send_reserved`."""
+    size, at_least, minimum = wanted[:3]
     if size < max(at_least, 1):
         raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
     collection, met = collection.lower(), 0
@@ -133,15 +120,16 @@ def reserve_range(
             "low": last + 1,
             "size": high - last,
             "reserved_at": timezone.now(),
-            "ticket": new_ticket(issuer),
+            "ticket": new_ticket(wanted.issuer),
         }
 
+    bound = wanted.bound
     document, prefix = change_counter(collection, node_tag, using, take, bound=bound)
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
 
-def announce(reservation: Reservation, using: str, fell_from: int = 0) -> None:
+def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> None:
     """Log and send that a range was reserved, and what the counter fell back from."""
     from django_hilo.models import HiLoDocument
 
@@ -187,7 +175,7 @@ def return_range(
     Otherwise raises `RangeNotReturned`: so replayed, late and forged returns are
     refused, unlike by RavenDB.
     """
-    collection, node_tag = _checked(collection, node_tag, using)
+    collection, node_tag = checked(collection, node_tag, using)
     key = counter_key(collection, node_tag)
     known: dict[str, Any] = {"counter": key, "database": using, "high": high}
 
@@ -233,59 +221,8 @@ def return_range(
     return last
 
 
-def raise_floor(
-    collection: str,
-    number: int,
-    using: str = DEFAULT_DB_ALIAS,
-    *,
-    node_tag: str | None = None,
-) -> int:
-    """Raise floor and Max to at least ``number``, and return Max; neither ever falls.
-
-    For a number that an existing id has and that no range gave. Raises as `reserve`.
-    """
-    collection, node_tag = _checked(collection, node_tag, using)
-    check_number(number)
-
-    def lift(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
-        floor = max(document.floor, number)
-        highest = max(document.max, floor)
-        if (floor, highest) == (document.floor, document.max):
-            return {}
-        return {"floor": floor, "max": highest}
-
-    return change_counter(collection, node_tag, using, lift)[0].max
-
-
-def read_max(
-    collection: str, using: str = DEFAULT_DB_ALIAS, *, node_tag: str | None = None
-) -> int:
-    """Return the higher of Max and floor, 0 if there is no row; takes no lock."""
-    from django_hilo.models import HiLoDocument
-
-    collection, node_tag = _checked(collection, node_tag, using)
-    rows = HiLoDocument.objects.using(using)
-    row = rows.filter(pk=counter_key(collection, node_tag)).first()
-    return max(row.max, row.floor) if row else 0
-
-
-def guard_save(instance: Any, raw: bool, using: str, **kwargs: object) -> None:
-    """Replace the ticket at a save, and let no fixture lower a counter (pre_save)."""
-    if raw:
-        instance.collection = instance.collection.lower()
-        instance.id = counter_key(instance.collection, instance.node_tag)
-        rows = type(instance).objects.using(using).filter(pk=instance.id)
-        if connections[using].in_atomic_block:  # as in loaddata
-            rows.update(ticket=new_ticket())  # locks the row on every database
-            bind(connections[using])
-        stored = rows.first()
-        if stored is not None:
-            instance.max = max(instance.max, stored.max)
-            instance.floor = max(instance.floor, stored.floor)
-    instance.ticket = new_ticket()
-
-
-def _checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
+def checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
+    """Return the names of a counter's row; raises `InvalidDocumentId`."""
     tag = settings.node_tag(using) if node_tag is None else node_tag
     return check_collection(collection).lower(), check_node_tag(tag)
 
@@ -322,17 +259,14 @@ def change_counter(
 def _change_locked(
     key: str, node_tag: str, change: Change, db: str
 ) -> tuple["HiLoDocument", str]:
-    from django_hilo.models import HiLoDocument, ServerPrefix
+    from django_hilo.models import HiLoDocument
 
     rows = HiLoDocument.objects.using(db).filter(pk=key)
-    # Not a Subquery, which Django takes longer to compile than all else takes here.
-    prefix_of = f"SELECT prefix FROM {ServerPrefix._meta.db_table} WHERE node_tag = %s"  # noqa: S608 - our own table
     with short_transaction(db) as connection:
         if not connection.features.has_select_for_update:
             # SQLite fails at once if a transaction reads first and writes later.
             rows.update(ticket=F("ticket"))
-        prefixed = rows.annotate(prefix=RawSQL(prefix_of, [node_tag]))  # noqa: S611
-        document = prefixed.select_for_update().get()
+        document = with_prefix(rows, node_tag).select_for_update().get()
         prefix = document.prefix or ""
         columns = change(document, prefix)
         if columns is None:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from django_hilo._database.retry import in_callers_transaction
-from django_hilo.counters.ranges import Reservation
+from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.identifiers import MAX_NUMBER
 
 
@@ -21,22 +21,6 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}"
-
-
-class Wanted(NamedTuple):
-    """What a reservation is asked for."""
-
-    size: int
-    # How many are enough near the end of the numbers.
-    at_least: int = 1
-    # All numbers are over it.
-    minimum: int = 0
-    # The name that a counter of others gives to its ranges, for `range_reserved`.
-    collection: str = ""
-    # The result of `in_callers_transaction`, if it is known.
-    bound: bool | None = None
-    # The start of the ticket, if the counter has one.
-    issuer: str = ""
 
 
 class Source(ABC):

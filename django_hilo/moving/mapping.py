@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from django.db.backends.utils import strip_quotes, truncate_name
 
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Wanted
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.steps import Move, Step
 from django_hilo.moving.values import Mapped

@@ -9,8 +9,8 @@ from django.utils.deconstruct import deconstructible
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import Result
 from django_hilo._database.retry import commits_alone, retry, short_transaction
-from django_hilo.counters.ranges import Reservation
-from django_hilo.counters.source import Fault, Source, Wanted
+from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import (
     CounterExhausted,
     HiLoError,

@@ -18,8 +18,8 @@ from django_hilo._database.retry import (
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import ColumnCounter
-from django_hilo.counters.ranges import Range, Reservation
-from django_hilo.counters.source import Fault, Source, Wanted
+from django_hilo.counters.ranges import Range, Reservation, Wanted
+from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.formulas import Single
 from django_hilo.sources.storages import Sequence

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_hilo._allocation.pool import Counter
 from django_hilo.counters import (
+    floor,
     raise_floor,
     read_max,
     reservation,
@@ -173,7 +174,7 @@ class TestExplicitIds:
 
     def test_a_failed_write_is_logged_and_saves_the_row(self, monkeypatch, caplog):
         fail = Mock(side_effect=HiLoError("the counter is away"))
-        monkeypatch.setattr(reservation, "raise_floor", fail)
+        monkeypatch.setattr(floor, "raise_floor", fail)
         with caplog.at_level(logging.WARNING, "django_hilo"):
             Order.objects.create(id="orders/500-A")
         assert "hilo_raise_max --database=default" in caplog.text
@@ -183,7 +184,7 @@ class TestExplicitIds:
 
     def test_an_interrupt_of_a_write_is_the_callers(self, monkeypatch):
         """As of a time limit, which may be an `Exception`."""
-        monkeypatch.setattr(reservation, "raise_floor", raise_undo)
+        monkeypatch.setattr(floor, "raise_floor", raise_undo)
         with pytest.raises(Undo):
             Order.objects.create(id="orders/500-A")
 
@@ -301,7 +302,7 @@ class TestAReturnOnItsWay:
     def test_not_where_its_floor_could_not_be_written(self, meanwhile, monkeypatch):
         def save():
             with monkeypatch.context() as away:
-                away.setattr(reservation, "raise_floor", fail)
+                away.setattr(floor, "raise_floor", fail)
                 Order.objects.create(id="orders/5-A")
 
         def fail(*args, **kwargs):

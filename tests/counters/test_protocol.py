@@ -33,7 +33,7 @@ from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.target import resolve
 from django_hilo._database.retry import bind
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
-from django_hilo.counters import Range, reservation
+from django_hilo.counters import Range, floor, reservation
 from django_hilo.exceptions import ConcurrencyError, RangeNotReturned
 from django_hilo.generator import next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
@@ -405,7 +405,7 @@ class Protocol(RuleBasedStateMachine):
         self.counter.given.add(number)
         self.counter.raise_floor(number)
         with self.operator.running():
-            reservation.raise_floor("orders", number)
+            floor.raise_floor("orders", number)
 
     def backup(self, which: int) -> None:
         with self.operator.running():
@@ -570,8 +570,10 @@ def without_bound(
     return last
 
 
-def without_minimum(*arguments: Any, minimum: int, **keywords: Any) -> Any:
-    return RESERVE(*arguments, minimum=0, **keywords)
+def without_minimum(
+    collection: str, node_tag: str, wanted: Any, using: str, *column: Any
+) -> Any:
+    return RESERVE(collection, node_tag, wanted._replace(minimum=0), using, *column)
 
 
 def share_at_once(target: Any, counter: pool.Counter, mark: Mark, count: int) -> None:

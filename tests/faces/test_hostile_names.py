@@ -26,7 +26,7 @@ from django_hilo import generator
 from django_hilo._operations.edit_counter import create_counter
 from django_hilo.checks.fields import check_field
 from django_hilo.checks.settings import check_settings
-from django_hilo.counters import gapless, reservation
+from django_hilo.counters import floor, gapless, reservation
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.identifiers import DocumentId, parse
@@ -353,8 +353,8 @@ NAMED = {
     "return_range, ticket": lambda text: reservation.return_range(
         "orders", 32, 5, text
     ),
-    "raise_floor": lambda text: reservation.raise_floor(text, 5),
-    "read_max": reservation.read_max,
+    "raise_floor": lambda text: floor.raise_floor(text, 5),
+    "read_max": floor.read_max,
     "gapless": gapless.next_gapless_number,
     "seed": lambda text: gapless.seed_gapless_number(text, 5),
     "create_counter": lambda text: create_counter(

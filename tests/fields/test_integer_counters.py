@@ -18,7 +18,7 @@ from django_hilo._operations.table_scan import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
 from django_hilo.counters.own import ColumnCounter
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Wanted
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
 from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.models import HiLoDocument

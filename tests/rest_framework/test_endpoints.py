@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse
 from rest_framework.test import APIClient
 
-from django_hilo.counters import reservation, reserve
+from django_hilo.counters import floor, reserve
 from django_hilo.exceptions import ConcurrencyError, HiLoError, ReservationTimeout
 from django_hilo.identifiers import MAX_NUMBER, parse
 from django_hilo.models import GaplessCounter, HiLoDocument, ServerPrefix
@@ -219,13 +219,13 @@ class TestNextIds:
         assert not HiLoDocument.objects.exists()
 
     def test_above_2_to_the_53(self, client):
-        reservation.raise_floor("orders", 2**60)
+        floor.raise_floor("orders", 2**60)
         answer = json.loads(post(client, NEXT).content)
         assert answer["numbers"] == [2**60 + 1]
         assert parse(answer["ids"][0]).number == 2**60 + 1
 
     def test_a_counter_at_its_end(self, client):
-        reservation.raise_floor("orders", MAX_NUMBER)
+        floor.raise_floor("orders", MAX_NUMBER)
         answer = post(client, NEXT)
         assert answer.status_code == 409
         assert "2^63-1" in answer.json()["detail"]

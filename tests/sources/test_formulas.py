@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from django_hilo.counters import Range
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Wanted
 from django_hilo.exceptions import CounterExhausted, UnsafeSource
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources import (

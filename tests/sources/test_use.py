@@ -296,7 +296,7 @@ class TestFloors:
 import threading
 from django.db import connection
 from django_hilo.sources import database
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Wanted
 source = database.Sequence("orders_seq")
 drawn, over = [], threading.Event()
 

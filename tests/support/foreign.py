@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from django_hilo.counters.source import Wanted
+from django_hilo.counters.ranges import Wanted
 from django_hilo.sources import ForeignCounter
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute

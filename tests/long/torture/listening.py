@@ -66,12 +66,14 @@ def _noting_locks(*what: object) -> Iterator[None]:
 
 def _announced(reserve: Any) -> Any:
     @wraps(reserve)
-    def reserve_range(collection: str, size: int, **options: Any) -> Any:
+    def reserve_range(
+        collection: str, node_tag: str, wanted: Any, using: str, *column: Any
+    ) -> Any:
         note("reserving")
         with _noting_locks():
-            reserved = reserve(collection, size, **options)
+            reserved = reserve(collection, node_tag, wanted, using, *column)
         # Before other threads take of it, and the process is killed meanwhile.
-        _note_reserved(reserved, options["using"])
+        _note_reserved(reserved, using)
         return reserved
 
     return reserve_range
