@@ -135,7 +135,7 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     options.pop("pool", None)  # the caller may have the pool's last connection
     # MariaDB waits for a lock in whole seconds, rounded up.
     longest = ceil(settings.LOCK_TIMEOUT) + ceil(settings.RETRY_FOR)
-    dialect_of(own).set_own_options(options, longest)
+    dialect_of(own).prepare_own(own, longest)
     own.settings_dict["AUTOCOMMIT"] = True
     own.inc_thread_sharing()
     return own

@@ -21,12 +21,29 @@ from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.sources.formulas import Single
+from django_hilo.sources.formulas import Formula, Single
 from django_hilo.sources.storages import Sequence
+from django_hilo.sources.storages.base import State
+from django_hilo.sources.storages.postgresql import PostgreSQL
 
 logger = logging.getLogger("django_hilo")
 
 _SINGLES = 1024
+
+
+class _Found(Sequence):
+    """The sequence of a key, in the state in which it was found."""
+
+    def __init__(self, sequence: str, state: State) -> None:
+        super().__init__(sequence)
+        self.formula = Single(state.increment)
+        self._state: State | None = state
+
+    def _usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
+        # The first draw need not ask again.
+        state, self._state = self._state, None
+        is_usable = state and not self._mismatch(state, connection, formula)
+        return state if state and is_usable else super()._usable(connection, formula)
 
 
 class KeySequence(Source):
@@ -96,8 +113,8 @@ class KeySequence(Source):
             return self.column.highest(db)
 
     def _draw(self, db: str, *, wanted: Wanted) -> list[Range]:
-        sequence, formula = self._sequence(connections[db])
-        size, at_least = wanted.size, wanted.at_least
+        sequence = self._sequence(connections[db])
+        size, at_least, formula = wanted.size, wanted.at_least, sequence.formula
         if formula.increment > 1:
             # A range a number, so that a large one would cost more than it spares.
             size = max(at_least, min(size, _SINGLES))
@@ -109,15 +126,16 @@ class KeySequence(Source):
     def _read(self, db: str) -> int:
         # An error in here must not end a transaction of the caller's.
         with short_transaction(db) as connection:
-            sequence, formula = self._sequence(connection)
-            return formula.highest(sequence.read(db) or 0)
+            sequence = self._sequence(connection)
+            return sequence.formula.highest(sequence.read(db) or 0)
 
     def raise_floor(self, using: str, number: int) -> None:
         self._run(partial(self._raise, number=number), using)
 
     def _raise(self, db: str, *, number: int) -> None:
-        sequence, formula = self._sequence(connections[db])
-        sequence.raise_to(db, formula, formula.stored_over(number))
+        sequence = self._sequence(connections[db])
+        stored = sequence.formula.stored_over(number)
+        sequence.raise_to(db, sequence.formula, stored)
 
     def faults(self, using: str) -> list[Fault]:
         connection = connections[using]
@@ -148,22 +166,21 @@ class KeySequence(Source):
             return [Fault(str(error), remedy, is_certain=False)]
         return []
 
-    def _sequence(self, connection: BaseDatabaseWrapper) -> tuple[Sequence, Single]:
-        table = connection.ops.quote_name(self.column.table)
-        [(name, increment)] = rows_of(
-            connection,
-            "SELECT name, (SELECT seqincrement FROM pg_catalog.pg_sequence "
-            "WHERE seqrelid = name::regclass) "
-            "FROM (SELECT pg_get_serial_sequence(%s, %s) AS name) AS own",
-            [table, self.column.column],
+    def _sequence(self, connection: BaseDatabaseWrapper) -> "_Found":
+        name, default, state = PostgreSQL().of_column(connection, *self.column)
+        if name is not None and state is not None and state.increment > 0:
+            return _Found(name, state)
+        fault, remedy = (
+            "has no ascending sequence of its own",
+            (f"Run: ALTER SEQUENCE ... OWNED BY {self.key[0]};"),
         )
-        if name is None or increment < 1:
-            raise SourceMismatch(
-                f"{self.key[0]} on {connection.alias!r} has no ascending sequence of "
-                f"its own. Run: ALTER SEQUENCE ... OWNED BY {self.key[0]}; or name the "
-                f"sequence in the field: source=database.Sequence(...)."
-            )
-        return Sequence(name), Single(increment)
+        if default is not None:
+            fault = f"has the default {default}, which draws from no ascending sequence"
+            remedy = "Change the default,"
+        raise SourceMismatch(
+            f"{self.key[0]} on {connection.alias!r} {fault}. {remedy} or name the "
+            f"sequence in the field: source=database.Sequence(...)."
+        )
 
     def _run(
         self, operate: Callable[[str], Result], using: str, bound: bool | None = None

@@ -440,6 +440,33 @@ class TestColumns:
         finally:
             execute("DROP VIEW some_view")
 
+    @pytest.fixture
+    def shared(self):
+        """A table whose column owns one sequence, and draws from another."""
+        execute(
+            "CREATE TABLE shared (id bigserial PRIMARY KEY)",
+            'CREATE SEQUENCE "it\'s shared" START WITH 500',
+            "ALTER TABLE shared ALTER id SET DEFAULT nextval('\"it''s shared\"')",
+        )
+        yield KeySequence(KeyColumn("shared", "id"), is_historical=False)
+        execute("DROP TABLE shared", 'DROP SEQUENCE "it\'s shared"')
+
+    def test_the_default_tells_the_sequence(self, shared):
+        [reserved] = shared.reserve("default", Wanted(3))
+        execute("INSERT INTO shared DEFAULT VALUES")
+        [(by_default,)] = rows_of(connection, "SELECT id FROM shared")
+        assert (reserved.range.low, by_default) == (500, 503)
+        assert shared.read_max("default") == 503
+
+    @pytest.mark.parametrize(
+        "default", ["nextval('shared_id_seq') * 10", "nextval('shared_id_seq'::text)"]
+    )
+    def test_a_default_that_is_no_plain_sequence(self, shared, default):
+        execute(f"ALTER TABLE shared ALTER id SET DEFAULT {default}")
+        with pytest.raises(SourceMismatch, match="has the default .*nextval"):
+            shared.reserve("default", Wanted(3))
+        assert "has the default" in self.fault("shared")
+
     def test_generated_always(self):
         execute("CREATE TABLE always (id bigint GENERATED ALWAYS AS IDENTITY)")
         try:

@@ -54,8 +54,8 @@ class Dialect:
         """Whether the database has ended a transaction by this error."""
         return False
 
-    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
-        """Set the ``OPTIONS`` of the own connection; it waits ``longest`` seconds."""
+    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
+        """Prepare the own connection, not yet open; it waits ``longest`` seconds."""
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         """Prepare the short transaction that has just begun.

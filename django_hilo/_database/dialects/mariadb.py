@@ -18,7 +18,7 @@ class MariaDB(MySQL):
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         idle = ceil(settings.LOCK_TIMEOUT / 2)
         bound = f"{self._bound()}, SESSION idle_transaction_timeout = {idle}"
-        rows_of(connection, bound)
+        self._set_once(connection, bound)
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # It counts rows that are not committed yet, and deleted ones.

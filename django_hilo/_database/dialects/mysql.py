@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -57,18 +58,35 @@ class MySQL(Dialect):
     ) -> bool:
         return error.args[:1] == (1213,)
 
-    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
+    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
+        options = own.settings_dict["OPTIONS"]
         options["isolation_level"] = "read committed"
         # A server that is stopped keeps its connections open, and sends nothing.
         for bound in "connect_timeout", "read_timeout", "write_timeout":
             options.setdefault(bound, longest)
 
+        def set_autocommit(wanted: bool) -> None:
+            if own.connection.get_autocommit() != wanted:  # the driver knows
+                own.connection.autocommit(wanted)
+
+        # One message, as for SQLite, where Django turns autocommit off and on again.
+        begin = partial(rows_of, own, "BEGIN")
+        vars(own)["_start_transaction_under_autocommit"] = begin
+        vars(own)["_set_autocommit"] = set_autocommit
+
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         # The server ends the session of a lost process, and, between transactions, an
         # idle one: Django asks before the next whether it is still there.
         idle = ceil(settings.LOCK_TIMEOUT / 2)
-        rows_of(connection, f"{self._bound()}, SESSION wait_timeout = {idle}")
+        self._set_once(connection, f"{self._bound()}, SESSION wait_timeout = {idle}")
         vars(connection)["health_check_enabled"] = True
+
+    def _set_once(self, connection: BaseDatabaseWrapper, statement: str) -> None:
+        """Set variables of a session unless it has them."""
+        wanted = connection.connection, statement
+        if vars(connection).get("hilo_set") != wanted:
+            rows_of(connection, statement)
+            vars(connection)["hilo_set"] = wanted
 
     def _bound(self) -> str:
         seconds = ceil(settings.LOCK_TIMEOUT)

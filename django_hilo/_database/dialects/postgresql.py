@@ -66,10 +66,10 @@ class PostgreSQL(Dialect):
         status = driver.info.transaction_status
         return bool(status == _ACTIVE or (status and connection.autocommit))
 
-    def set_own_options(self, options: dict[str, Any], longest: int) -> None:
+    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
         from django.db.backends.postgresql.psycopg_any import IsolationLevel
 
-        options["isolation_level"] = IsolationLevel.READ_COMMITTED
+        own.settings_dict["OPTIONS"]["isolation_level"] = IsolationLevel.READ_COMMITTED
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         wait = settings.LOCK_TIMEOUT * 1000

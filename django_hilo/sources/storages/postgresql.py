@@ -15,6 +15,33 @@ from django_hilo.sources.storages.catalog import named, quoted
 # How far a sequence is raised by drawing, in a few milliseconds.
 _DRAWN_AT_MOST = 10_000
 
+_STATE = (
+    "SELECT start_value, increment, maximum_value, cycle_option, "
+    "has_sequence_privilege(seqrelid, 'SELECT'), "
+    "CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE') "
+    "THEN pg_sequence_last_value(seqrelid) END "
+    "FROM pg_catalog.pg_sequence, pg_sequence_parameters(seqrelid)"
+)
+# The default of a column that owns a sequence may draw from another one: it is
+# nextval('a_name'::regclass), with the name as it is quoted in a text.
+_OF_COLUMN = f"""
+WITH own AS (
+    SELECT pg_get_expr(adbin, adrelid) AS expression FROM pg_catalog.pg_attrdef
+    JOIN pg_catalog.pg_attribute ON attrelid = adrelid AND attnum = adnum
+    WHERE adrelid = to_regclass(%s) AND attname = %s
+), named AS (
+    SELECT expression, CASE WHEN expression IS NULL
+        THEN pg_get_serial_sequence(%s, %s)
+        ELSE replace(substring(expression FROM
+            '^nextval\\(''((?:[^'']|'''')+)''::regclass\\)$'), '''''', '''')
+        END AS sequence
+    FROM (SELECT (SELECT expression FROM own) AS expression) AS one
+)
+SELECT sequence, expression, state.* FROM named LEFT JOIN LATERAL (
+    {_STATE} WHERE seqrelid = to_regclass(sequence)
+) AS state ON true
+"""
+
 
 class PostgreSQL:
     """The statements for a sequence of PostgreSQL."""
@@ -43,17 +70,29 @@ class PostgreSQL:
         """
         found = rows_of(
             connection,
-            "SELECT start_value, increment, maximum_value, cycle_option, "
-            "has_sequence_privilege(seqrelid, 'SELECT'), "
-            "CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE') "
-            "THEN pg_sequence_last_value(seqrelid) END "
-            "FROM pg_catalog.pg_sequence, pg_sequence_parameters(seqrelid) "
-            "WHERE seqrelid = to_regclass(%s)",
+            f"{_STATE} WHERE seqrelid = to_regclass(%s)",
             [named(connection, sequence)],
         )
-        if not found:
-            return None
-        start, increment, highest, cycles, may_select, last = found[0]
+        return self._state(connection, sequence, found[0]) if found else None
+
+    def of_column(
+        self, connection: BaseDatabaseWrapper, table: str, column: str
+    ) -> tuple[str | None, str | None, State | None]:
+        """Return the sequence of a column, its default as SQL, and its state.
+
+        The sequence is that of the default, or, without a default, the one that the
+        column owns, as an identity column does; None if that is not one.
+        """
+        of = [connection.ops.quote_name(table), column]
+        [(sequence, default, *found)] = rows_of(connection, _OF_COLUMN, of * 2)
+        is_one = sequence is not None and found[0] is not None
+        state = self._state(connection, sequence, found) if is_one else None
+        return sequence, default, state
+
+    def _state(
+        self, connection: BaseDatabaseWrapper, sequence: str, found: Any
+    ) -> State:
+        start, increment, highest, cycles, may_select, last = found
         following = None if last is None else last + increment
         if last is None and may_select:
             # Nobody drew since it was made or restarted.
