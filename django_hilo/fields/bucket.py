@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields._assigns_ids import WritesOptions
+from django_hilo.fields._options import WritesOptions
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import wrap_saves
 from django_hilo.sharding import BUCKETS, bucket_of

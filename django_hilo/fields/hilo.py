@@ -1,7 +1,6 @@
 """The text id of a HiLo counter: `HiLoField`."""
 
 import operator
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -11,28 +10,18 @@ from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
 from django_hilo._allocation.target import CounterField, Target, ids_of
-from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
 from django_hilo.fields._assigns_ids import Block, notes_of
+from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
 from django_hilo.fields._notes import Instances
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
 from django_hilo.fields.gapless import assigning
 from django_hilo.identifiers import (
     MAX_WIDTH,
-    anchor_in,
-    family_of,
-    parse,
     parse_alike,
-    parse_or_none,
 )
-
-# Returns the id to store, from an instance and the id that its counter gave.
-Convention = Callable[[models.Model, str], str]
-
-# How the id ends that asks for a gapless one.
-_GAPLESS = "|"
 
 
 class HiLoField(IdField[Set_contra, Got_co], CounterField):
@@ -118,7 +107,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return value
 
     def needs_gapless(self, instance: models.Model) -> bool:
-        return self._asks(instance, _GAPLESS) or self.was_taken_back(instance)
+        return self._asks(instance, GAPLESS) or self.was_taken_back(instance)
 
     def answer(
         self,
@@ -162,30 +151,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             return
         # One at a time: the next call may look at the ids before it.
         for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - as in assign()
-            number = parse(id).number
-            made = self._by_convention(self.convention, instance, id)
+            made, number = id_by(self.convention, instance, id, self)
             self.assign([instance], [made], [replace(note, number=number)])
-
-    def _by_convention(
-        self, convention: Convention, instance: models.Model, document_id: str
-    ) -> str:
-        value: Any = convention(instance, document_id)
-        fault = None
-        if not isinstance(value, str) or not value or "\x00" in value:
-            fault = "it must be a string of at least one character"
-        elif value.startswith("/") or _is_request(value):
-            fault = "it must not start with '/' or end in '|' or a separator"
-        else:
-            made, given = parse_or_none(value), parse(document_id)
-            is_other = made and made.number != given.number
-            if made and is_other and family_of(made) == family_of(given):
-                fault = (
-                    f"the counter will give the number {made.number} to another "
-                    f"object; keep {given.number}, or use a pattern other than {given}"
-                )
-        if fault is not None:
-            raise HiLoError(f"The convention of {self} returned {value!r}: {fault}.")
-        return value  # type: ignore[no-any-return]
 
     def _ends(self, instances: Instances, digits: int) -> list[str]:
         """Return what follows the numbers; raises `HiLoError` if it is too long."""
@@ -212,7 +179,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
 
     def _is_valid_request(self, value: Any) -> bool:
         """Whether a value asks for an id; raises ValidationError if it may not."""
-        if not _is_request(value):
+        if not is_request(value):
             return False
         if not self.server_ids:
             refusal = _(
@@ -239,16 +206,6 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         untagged = _untagged(ids) if self.server_ids else []
         if untagged:
             seed_gapless_number(self.collection_name, max(untagged), using)
-
-
-def _is_request(value: Any) -> bool:
-    """Whether a value ends as an id that asks for another; an anchor may end so."""
-    return (
-        isinstance(value, str)
-        and not value[-1:].isalnum()  # most ids: no setting is read for them
-        and value.endswith((_GAPLESS, settings.SEPARATOR))
-        and anchor_in(value) is None
-    )
 
 
 def _untagged(ids: dict[str, int]) -> list[int]:
