@@ -170,15 +170,15 @@ class KeySequence(Source):
         name, default, state = PostgreSQL().of_column(connection, *self.column)
         if name is not None and state is not None and state.increment > 0:
             return _Found(name, state)
-        fault, remedy = (
-            "has no ascending sequence of its own",
-            (f"Run: ALTER SEQUENCE ... OWNED BY {self.key[0]};"),
-        )
         if default is not None:
-            fault = f"has the default {default}, which draws from no ascending sequence"
-            remedy = "Change the default,"
+            raise SourceMismatch(
+                f"{self.key[0]} on {connection.alias!r} has the default {default}, "
+                f"which draws from no ascending sequence. Change it, or name a "
+                f"sequence in the field: source=database.Sequence(...)."
+            )
         raise SourceMismatch(
-            f"{self.key[0]} on {connection.alias!r} {fault}. {remedy} or name the "
+            f"{self.key[0]} on {connection.alias!r} has no ascending sequence of its "
+            f"own. Run: ALTER SEQUENCE ... OWNED BY {self.key[0]}; or name the "
             f"sequence in the field: source=database.Sequence(...)."
         )
 
