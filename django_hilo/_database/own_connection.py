@@ -131,8 +131,8 @@ def kept_open() -> Iterator[None]:
 
 def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     own = callers.copy()
-    options = own.settings_dict["OPTIONS"]
-    options.pop("pool", None)  # the caller may have the pool's last connection
+    # The caller may have the pool's last connection.
+    own.settings_dict["OPTIONS"].pop("pool", None)
     # MariaDB waits for a lock in whole seconds, rounded up.
     longest = ceil(settings.LOCK_TIMEOUT) + ceil(settings.RETRY_FOR)
     dialect_of(own).prepare_own(own, longest)

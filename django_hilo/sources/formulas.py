@@ -168,22 +168,6 @@ class PooledLo(_Additive):
     offset = 0
 
 
-class Single(PooledLo):
-    """The stored number is the only id of its step, whatever the increment.
-
-    For a column's own sequence, which two sites can share: odd here, even there.
-    """
-
-    def __init__(self, increment: int) -> None:
-        super().__init__(1)
-        self.increment = increment
-
-    def ids_between(self, first: int, last: int) -> list[Range]:
-        if self.increment == 1:
-            return super().ids_between(first, last)
-        return [Range(id, id) for id in range(first, last + 1, self.increment)]
-
-
 @deconstructible(path="django_hilo.sources.formulas.LastUsed")
 class LastUsed(_Additive):
     """The stored number is the highest id reserved so far: S + 1 to S + block.

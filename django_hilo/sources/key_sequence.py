@@ -18,32 +18,89 @@ from django_hilo._database.retry import (
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import ColumnCounter
-from django_hilo.counters.ranges import Range, Reservation, Wanted
+from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import SourceMismatch
-from django_hilo.sources.formulas import Formula, Single
-from django_hilo.sources.storages import Sequence
+from django_hilo.sources.formulas import Formula, PooledLo
 from django_hilo.sources.storages.base import State
 from django_hilo.sources.storages.postgresql import PostgreSQL
+from django_hilo.sources.storages.sequence import Sequence
 
 logger = logging.getLogger("django_hilo")
 
-_SINGLES = 1024
+# The OID of the sequence that a column draws from, or NULL. Any program may have set
+# another default than nextval() of the sequence that the column owns. An identity has
+# no row in pg_attrdef.
+_SEQUENCE_OF_COLUMN = r"""(
+    SELECT CASE
+        WHEN pg_attrdef.oid IS NULL
+        THEN pg_get_serial_sequence(%s, attname)::regclass::oid
+        WHEN pg_get_expr(adbin, adrelid) ~ '^nextval\(''([^'']|'''')+''::regclass\)$'
+        THEN (
+            SELECT refobjid FROM pg_catalog.pg_depend
+            WHERE classid = 'pg_attrdef'::regclass AND objid = pg_attrdef.oid
+            AND refclassid = 'pg_class'::regclass AND deptype = 'n'
+        )
+    END
+    FROM pg_catalog.pg_attribute
+    LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attrelid = %s::regclass AND attname = %s
+)"""
+
+# Each value is a number, whatever the increment: two sites can share a table by odd and
+# even numbers.
+_EACH_VALUE = PooledLo(1)
 
 
-class _Found(Sequence):
-    """The sequence of a key, in the state in which it was found."""
+class _OfColumn(PostgreSQL):
+    """The statements for the sequence that a column draws from."""
 
-    def __init__(self, sequence: str, state: State) -> None:
-        super().__init__(sequence)
-        self.formula = Single(state.increment)
-        self._state: State | None = state
+    def __init__(self, column: KeyColumn) -> None:
+        self.column = column
 
-    def _usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
-        # The first draw need not ask again.
-        state, self._state = self._state, None
-        is_usable = state and not self._mismatch(state, connection, formula)
-        return state if state and is_usable else super()._usable(connection, formula)
+    def regclass(
+        self, connection: BaseDatabaseWrapper, sequence: str
+    ) -> tuple[str, list[str]]:
+        table = connection.ops.quote_name(self.column.table)
+        return _SEQUENCE_OF_COLUMN, [table, table, self.column.column]
+
+
+class SequenceOfColumn(Sequence):
+    """The sequence of a column's default, or the column's own if it has no default.
+
+    Each statement looks for it, since any program may change the default.
+    """
+
+    def __init__(self, column: KeyColumn) -> None:
+        super().__init__(f"{column.table}.{column.column}")
+        self._statements = _OfColumn(column)
+
+    @property
+    def name(self) -> str:
+        return f"the sequence of {self.sequence}"
+
+    def _sql(self, connection: BaseDatabaseWrapper) -> PostgreSQL:
+        return self._statements
+
+    def _mismatch(
+        self, state: State | None, connection: BaseDatabaseWrapper, formula: Formula
+    ) -> Fault | None:
+        if state is None or state.increment < 1:
+            return Fault(
+                f"The default of {self.sequence} on {connection.alias!r} is not "
+                f"nextval() of one ascending sequence.",
+                "Run: ALTER TABLE ... ALTER COLUMN ... SET DEFAULT nextval('...'); or "
+                "name the sequence in the field: source=database.Sequence(...).",
+            )
+        of_any_increment = state._replace(increment=formula.increment)
+        return super()._mismatch(of_any_increment, connection, formula)
+
+    def read(self, db: str) -> int | None:
+        found = super().read(db)
+        if found is None:
+            fault = self._mismatch(None, connections[db], _EACH_VALUE)
+            raise SourceMismatch(str(fault))
+        return found
 
 
 class KeySequence(Source):
@@ -60,14 +117,15 @@ class KeySequence(Source):
     def __init__(self, column: KeyColumn, is_historical: bool) -> None:
         self.column = column
         self.is_historical = is_historical
+        self.sequence = SequenceOfColumn(column)
 
     @property
     def name(self) -> str:
-        return f"the sequence of {self.key[0]}"
+        return self.sequence.name
 
     @property
     def key(self) -> tuple[str, str]:
-        return f"{self.column.table}.{self.column.column}", ""
+        return self.sequence.sequence, ""
 
     def in_callers_transaction(self, using: str) -> bool:
         return in_callers_transaction(using) or (
@@ -75,9 +133,15 @@ class KeySequence(Source):
         )
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
-        draw = partial(self._draw, wanted=wanted)
+        draw = partial(
+            self.sequence.draw,
+            formula=_EACH_VALUE,
+            size=wanted.size,
+            at_least=wanted.at_least,
+            minimum=wanted.minimum,
+        )
         return [
-            Reservation(self.key[0], "", ids, server_prefix="", ticket="")
+            Reservation(self.sequence.sequence, "", ids, server_prefix="", ticket="")
             for ids in self._run(draw, using, wanted.bound)
         ]
 
@@ -112,30 +176,18 @@ class KeySequence(Source):
         with short_transaction(db):
             return self.column.highest(db)
 
-    def _draw(self, db: str, *, wanted: Wanted) -> list[Range]:
-        sequence = self._sequence(connections[db])
-        size, at_least, formula = wanted.size, wanted.at_least, sequence.formula
-        if formula.increment > 1:
-            # A range a number, so that a large one would cost more than it spares.
-            size = max(at_least, min(size, _SINGLES))
-        return sequence.draw(db, formula, size, at_least, wanted.minimum)
-
     def read_max(self, using: str) -> int:
         return self._run(self._read, using)
 
     def _read(self, db: str) -> int:
         # An error in here must not end a transaction of the caller's.
-        with short_transaction(db) as connection:
-            sequence = self._sequence(connection)
-            return sequence.formula.highest(sequence.read(db) or 0)
+        with short_transaction(db):
+            return _EACH_VALUE.highest(self.sequence.read(db) or 0)
 
     def raise_floor(self, using: str, number: int) -> None:
-        self._run(partial(self._raise, number=number), using)
-
-    def _raise(self, db: str, *, number: int) -> None:
-        sequence = self._sequence(connections[db])
-        stored = sequence.formula.stored_over(number)
-        sequence.raise_to(db, sequence.formula, stored)
+        stored = _EACH_VALUE.stored_over(number)
+        raise_to = partial(self.sequence.raise_to, formula=_EACH_VALUE, stored=stored)
+        self._run(raise_to, using)
 
     def faults(self, using: str) -> list[Fault]:
         connection = connections[using]
@@ -160,27 +212,11 @@ class KeySequence(Source):
                 )
             ]
         try:
-            self._sequence(connection)
+            self.sequence.usable(connection, _EACH_VALUE)
         except SourceMismatch as error:
             remedy = "Until then, no row can be saved without a key."
             return [Fault(str(error), remedy, is_certain=False)]
         return []
-
-    def _sequence(self, connection: BaseDatabaseWrapper) -> "_Found":
-        name, default, state = PostgreSQL().of_column(connection, *self.column)
-        if name is not None and state is not None and state.increment > 0:
-            return _Found(name, state)
-        if default is not None:
-            raise SourceMismatch(
-                f"{self.key[0]} on {connection.alias!r} has the default {default}, "
-                f"which draws from no ascending sequence. Change it, or name a "
-                f"sequence in the field: source=database.Sequence(...)."
-            )
-        raise SourceMismatch(
-            f"{self.key[0]} on {connection.alias!r} has no ascending sequence of its "
-            f"own. Run: ALTER SEQUENCE ... OWNED BY {self.key[0]}; or name the "
-            f"sequence in the field: source=database.Sequence(...)."
-        )
 
     def _run(
         self, operate: Callable[[str], Result], using: str, bound: bool | None = None

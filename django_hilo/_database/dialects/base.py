@@ -54,8 +54,8 @@ class Dialect:
         """Whether the database has ended a transaction by this error."""
         return False
 
-    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
-        """Prepare the own connection, not yet open; it waits ``longest`` seconds."""
+    def prepare_own(self, connection: BaseDatabaseWrapper, longest: int) -> None:
+        """Prepare the own connection, not open yet, to wait ``longest`` seconds."""
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         """Prepare the short transaction that has just begun.

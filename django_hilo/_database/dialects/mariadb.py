@@ -1,13 +1,11 @@
 """MariaDB: as MySQL, with bounds for one statement and for idle transactions."""
 
-from math import ceil
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.dialects.mysql import MySQL
-from django_hilo.conf import settings
 
 
 class MariaDB(MySQL):
@@ -16,9 +14,7 @@ class MariaDB(MySQL):
     name = "MariaDB"
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
-        idle = ceil(settings.LOCK_TIMEOUT / 2)
-        bound = f"{self._bound()}, SESSION idle_transaction_timeout = {idle}"
-        self._set_once(connection, bound)
+        self._bound_session(connection, "idle_transaction_timeout")
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # It counts rows that are not committed yet, and deleted ones.

@@ -58,35 +58,30 @@ class MySQL(Dialect):
     ) -> bool:
         return error.args[:1] == (1213,)
 
-    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
-        options = own.settings_dict["OPTIONS"]
+    def prepare_own(self, connection: BaseDatabaseWrapper, longest: int) -> None:
+        options = connection.settings_dict["OPTIONS"]
         options["isolation_level"] = "read committed"
         # A server that is stopped keeps its connections open, and sends nothing.
         for bound in "connect_timeout", "read_timeout", "write_timeout":
             options.setdefault(bound, longest)
-
-        def set_autocommit(wanted: bool) -> None:
-            if own.connection.get_autocommit() != wanted:  # the driver knows
-                own.connection.autocommit(wanted)
-
-        # One message, as for SQLite, where Django turns autocommit off and on again.
-        begin = partial(rows_of, own, "BEGIN")
-        vars(own)["_start_transaction_under_autocommit"] = begin
-        vars(own)["_set_autocommit"] = set_autocommit
+        # Django turns autocommit off and on again around a transaction, by a statement
+        # each, unless a backend has this method, as SQLite's.
+        begin = partial(rows_of, connection, "BEGIN")
+        vars(connection)["_start_transaction_under_autocommit"] = begin
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         # The server ends the session of a lost process, and, between transactions, an
         # idle one: Django asks before the next whether it is still there.
-        idle = ceil(settings.LOCK_TIMEOUT / 2)
-        self._set_once(connection, f"{self._bound()}, SESSION wait_timeout = {idle}")
+        self._bound_session(connection, "wait_timeout")
         vars(connection)["health_check_enabled"] = True
 
-    def _set_once(self, connection: BaseDatabaseWrapper, statement: str) -> None:
-        """Set variables of a session unless it has them."""
-        wanted = connection.connection, statement
-        if vars(connection).get("hilo_set") != wanted:
-            rows_of(connection, statement)
-            vars(connection)["hilo_set"] = wanted
+    def _bound_session(self, connection: BaseDatabaseWrapper, idle: str) -> None:
+        bounds = f"{self._bound()}, SESSION {idle} = {ceil(settings.LOCK_TIMEOUT / 2)}"
+        # Only our own connection begins transactions here: once a session is enough.
+        session = connection.connection, bounds
+        if vars(connection).get("hilo_session") != session:
+            rows_of(connection, bounds)
+            vars(connection)["hilo_session"] = session
 
     def _bound(self) -> str:
         seconds = ceil(settings.LOCK_TIMEOUT)

@@ -66,10 +66,11 @@ class PostgreSQL(Dialect):
         status = driver.info.transaction_status
         return bool(status == _ACTIVE or (status and connection.autocommit))
 
-    def prepare_own(self, own: BaseDatabaseWrapper, longest: int) -> None:
+    def prepare_own(self, connection: BaseDatabaseWrapper, longest: int) -> None:
         from django.db.backends.postgresql.psycopg_any import IsolationLevel
 
-        own.settings_dict["OPTIONS"]["isolation_level"] = IsolationLevel.READ_COMMITTED
+        options = connection.settings_dict["OPTIONS"]
+        options["isolation_level"] = IsolationLevel.READ_COMMITTED
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         wait = settings.LOCK_TIMEOUT * 1000

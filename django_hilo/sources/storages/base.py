@@ -10,7 +10,7 @@ from django_hilo.sources.formulas import Formula, Value
 # Many values are drawn in one statement; others may draw in between, so runs come back.
 RUNS = (
     "SELECT min(v), max(v) FROM (SELECT v, v - row_number() OVER (ORDER BY v) * {step} "
-    "AS run FROM drawn) AS runs GROUP BY run ORDER BY 1"
+    "AS run FROM drawn WHERE v IS NOT NULL) AS runs GROUP BY run ORDER BY 1"
 )
 
 
@@ -18,6 +18,7 @@ class State(NamedTuple):
     """The state of a sequence, by the catalog of the database.
 
     ``next`` is None if nobody drew a value and the role may draw, but not look.
+    ``name`` is its name in SQL, on PostgreSQL.
     """
 
     next: int | None
@@ -25,6 +26,7 @@ class State(NamedTuple):
     increment: int
     highest: int
     cycles: bool
+    name: str = ""
 
     @property
     def following(self) -> int:

@@ -10,51 +10,31 @@ from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo.conf import settings
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.storages.base import RUNS, State
-from django_hilo.sources.storages.catalog import named, quoted
+from django_hilo.sources.storages.catalog import escaped, named
 
 # How far a sequence is raised by drawing, in a few milliseconds.
 _DRAWN_AT_MOST = 10_000
-
-_STATE = (
-    "SELECT start_value, increment, maximum_value, cycle_option, "
-    "has_sequence_privilege(seqrelid, 'SELECT'), "
-    "CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE') "
-    "THEN pg_sequence_last_value(seqrelid) END "
-    "FROM pg_catalog.pg_sequence, pg_sequence_parameters(seqrelid)"
-)
-# The default of a column that owns a sequence may draw from another one: it is
-# nextval('a_name'::regclass), with the name as it is quoted in a text.
-_OF_COLUMN = f"""
-WITH own AS (
-    SELECT pg_get_expr(adbin, adrelid) AS expression FROM pg_catalog.pg_attrdef
-    JOIN pg_catalog.pg_attribute ON attrelid = adrelid AND attnum = adnum
-    WHERE adrelid = to_regclass(%s) AND attname = %s
-), named AS (
-    SELECT expression, CASE WHEN expression IS NULL
-        THEN pg_get_serial_sequence(%s, %s)
-        ELSE replace(substring(expression FROM
-            '^nextval\\(''((?:[^'']|'''')+)''::regclass\\)$'), '''''', '''')
-        END AS sequence
-    FROM (SELECT (SELECT expression FROM own) AS expression) AS one
-)
-SELECT sequence, expression, state.* FROM named LEFT JOIN LATERAL (
-    {_STATE} WHERE seqrelid = to_regclass(sequence)
-) AS state ON true
-"""
 
 
 class PostgreSQL:
     """The statements for a sequence of PostgreSQL."""
 
+    def regclass(
+        self, connection: BaseDatabaseWrapper, sequence: str
+    ) -> tuple[str, list[str]]:
+        """Return the SQL that finds a sequence, and its parameters."""
+        return "to_regclass(%s)", [named(connection, sequence)]
+
     def draw(
         self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
     ) -> list[tuple[Any, ...]]:
         """Draw values; return the first and last of each run without a gap."""
+        regclass, parameters = self.regclass(connection, sequence)
         runs = rows_of(
             connection,
-            "WITH drawn AS MATERIALIZED (SELECT nextval(%s::regclass) AS v "
+            f"WITH drawn AS MATERIALIZED (SELECT nextval({regclass}) AS v "
             f"FROM generate_series(1, %s)) {RUNS.format(step=int(increment))}",
-            [named(connection, sequence), count],
+            [*parameters, count],
         )
         if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
             # nextval() logs 32 values ahead: the session that takes the others has
@@ -68,41 +48,30 @@ class PostgreSQL:
 
         All but its existence is as of now, not as of the transaction's snapshot.
         """
+        regclass, parameters = self.regclass(connection, sequence)
         found = rows_of(
             connection,
-            f"{_STATE} WHERE seqrelid = to_regclass(%s)",
-            [named(connection, sequence)],
+            "SELECT start_value, increment, maximum_value, cycle_option, "
+            "has_sequence_privilege(seqrelid, 'SELECT'), "
+            "CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE') "
+            "THEN pg_sequence_last_value(seqrelid) END, seqrelid::regclass::text "
+            "FROM pg_catalog.pg_sequence, pg_sequence_parameters(seqrelid) "
+            f"WHERE seqrelid = {regclass}",
+            parameters,
         )
-        return self._state(connection, sequence, found[0]) if found else None
-
-    def of_column(
-        self, connection: BaseDatabaseWrapper, table: str, column: str
-    ) -> tuple[str | None, str | None, State | None]:
-        """Return the sequence of a column, its default as SQL, and its state.
-
-        The sequence is that of the default, or, without a default, the one that the
-        column owns, as an identity column does; None if that is not one.
-        """
-        of = [connection.ops.quote_name(table), column]
-        [(sequence, default, *found)] = rows_of(connection, _OF_COLUMN, of * 2)
-        is_one = sequence is not None and found[0] is not None
-        state = self._state(connection, sequence, found) if is_one else None
-        return sequence, default, state
-
-    def _state(
-        self, connection: BaseDatabaseWrapper, sequence: str, found: Any
-    ) -> State:
-        start, increment, highest, cycles, may_select, last = found
+        if not found:
+            return None
+        start, increment, highest, cycles, may_select, last, name = found[0]
         following = None if last is None else last + increment
         if last is None and may_select:
             # Nobody drew since it was made or restarted.
             [(value, is_called)] = rows_of(
                 connection,
-                f"SELECT last_value, is_called FROM {quoted(connection, sequence)}",
-                [],  # for the name, see quoted()
+                f"SELECT last_value, is_called FROM {escaped(name)}",
+                [],  # for the name, see escaped()
             )
             following = value + increment if is_called else value
-        return State(following, start, increment, highest, cycles)
+        return State(following, start, increment, highest, cycles, name)
 
     def raise_to(
         self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
@@ -117,7 +86,7 @@ class PostgreSQL:
             following = self._draw_for_nobody(connection, sequence, 1) + state.increment
         steps = -(-(value - following) // state.increment)
         if steps > _DRAWN_AT_MOST:
-            self._restart(connection, sequence, state.increment, value)
+            self._restart(connection, sequence, state, value)
         while 0 < steps <= _DRAWN_AT_MOST:
             last = self._draw_for_nobody(connection, sequence, steps)
             # Values that a CACHE kept for this session come first.
@@ -130,9 +99,9 @@ class PostgreSQL:
         return max(int(last) for _, last in self.draw(connection, sequence, 1, count))
 
     def _restart(
-        self, connection: BaseDatabaseWrapper, sequence: str, increment: int, value: int
+        self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
     ) -> None:
-        name = quoted(connection, sequence)
+        name, increment = escaped(state.name), state.increment
         try:
             with connection.cursor() as cursor:
                 # It changes nothing, but keeps nextval() of all others waiting.
@@ -149,9 +118,9 @@ class PostgreSQL:
             if code != "42501":
                 raise
             raise SourceMismatch(
-                f"The sequence {sequence} on {connection.alias!r} cannot be raised to "
-                f"{value} by this role: {str(error).strip()}. As its owner, run: ALTER "
-                f"SEQUENCE {sequence} RESTART WITH {value}"
+                f"The sequence {state.name} on {connection.alias!r} cannot be raised "
+                f"to {value} by this role: {str(error).strip()}. As its owner, run: "
+                f"ALTER SEQUENCE {state.name} RESTART WITH {value}"
             ) from error
 
     def is_used_up(self, error: Exception) -> bool:

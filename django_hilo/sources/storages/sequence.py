@@ -16,6 +16,9 @@ from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL
 
 _TRIES = 10
+# Each number is a range if another site has the numbers in between: a large draw would
+# cost more than it spares.
+_MOST_APART = 1024
 
 
 @deconstructible(path="django_hilo.sources.storages.Sequence")
@@ -78,24 +81,27 @@ class Sequence(Storage):
         """Return the first and last values of runs without a gap."""
         count, least = (-(-ids // formula.block) for ids in (size, at_least))
         sql = self._sql(connection)
-        state = self._usable(connection, formula)
+        state = self.usable(connection, formula)
         # A statement that fails at the end of a sequence loses what it drew. By this
         # count nothing is left while MariaDB gives the last values of its cache.
         left = (state.highest - state.following) // state.increment + 1
         if 0 < left < least:
             raise self._exhausted(connection, f"fewer than {least} values are left")
         count = min(count, max(left, least))
+        if state.increment != formula.increment:
+            count = max(least, min(count, _MOST_APART))
         try:
-            found = sql.draw(connection, self.sequence, state.increment, count)
+            found = sql.draw(connection, self.sequence, formula.increment, count)
         except Error as error:
             if sql.is_used_up(error):
                 raise self._exhausted(connection, str(error).strip()) from error
             raise
         # Somebody who altered it may have committed while the draw waited for the lock.
-        self._usable(connection, formula)
+        self.usable(connection, formula)
         return found
 
-    def _usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
+    def usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
+        """Return the state of the sequence, or raise SourceMismatch."""
         state = self._sql(connection).state(connection, self.sequence)
         fault = self._mismatch(state, connection, formula)
         if state is None or fault is not None:
@@ -163,7 +169,7 @@ class Sequence(Storage):
 
     def raise_to(self, db: str, formula: Formula, stored: int) -> None:
         with short_transaction(db) as connection:
-            state = self._usable(connection, formula)
+            state = self.usable(connection, formula)
             if stored > state.highest:
                 reason = f"it would become {stored}, but its limit is {state.highest}"
                 raise self._exhausted(connection, reason)
