@@ -184,7 +184,7 @@ def _reserve(
         minimum = max(minimum, source.minimum_of_rows(target.using))
     stored = counter.stored
     size, least = max(capacity, count), max(count, 1)
-    wanted = Wanted(size, least, minimum, target.collection, bound)
+    wanted = Wanted(size, least, minimum, target.collection)
     reserved = source.reserve(target.using, wanted)
     counter.source = source
     met, fell_from, news = reserved[0].met, 0, 0

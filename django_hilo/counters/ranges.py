@@ -46,8 +46,6 @@ class Wanted(NamedTuple):
     minimum: int = 0
     # The name that a counter of others gives to its ranges, for `range_reserved`.
     collection: str = ""
-    # The result of `in_callers_transaction`, if it is known.
-    bound: bool | None = None
     # The start of the ticket, if the counter has one.
     issuer: str = ""
 

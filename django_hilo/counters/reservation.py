@@ -123,8 +123,7 @@ def reserve_range(
             "ticket": new_ticket(wanted.issuer),
         }
 
-    bound = wanted.bound
-    document, prefix = change_counter(collection, node_tag, using, take, bound=bound)
+    document, prefix = change_counter(collection, node_tag, using, take)
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
@@ -236,24 +235,20 @@ def new_ticket(issuer: str = "") -> str:
 
 
 def change_counter(
-    collection: str,
-    node_tag: str,
-    using: str,
-    change: Change,
-    bound: bool | None = None,
+    collection: str, node_tag: str, using: str, change: Change
 ) -> tuple["HiLoDocument", str]:
     """Lock a counter's row, write the columns that ``change`` returns, and commit.
 
     Returns the row as written and its node's server prefix. A missing row is created
-    first, with Max 0. ``bound`` is that of `retry`.
+    first, with Max 0.
     """
     key = counter_key(collection, node_tag)
     operate = partial(_change_locked, key, node_tag, change)
     with suppress(ObjectDoesNotExist):
-        return retry(operate, using, _NAME % key, bound=bound)
+        return retry(operate, using, _NAME % key)
     row = {"id": key, "collection": collection.lower(), "node_tag": node_tag}
-    retry(partial(_create, row), using, _NAME % key, bound=bound)
-    return retry(operate, using, _NAME % key, bound=bound)
+    retry(partial(_create, row), using, _NAME % key)
+    return retry(operate, using, _NAME % key)
 
 
 def _change_locked(

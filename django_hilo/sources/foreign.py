@@ -53,7 +53,7 @@ class ForeignCounter(Value, Source):
         return f"{self.storage!r}: {self.formula!r}", ""
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
-        size, at_least, minimum, collection, bound, _ = wanted
+        size, at_least, minimum, collection = wanted[:4]
         if size < max(at_least, 1):
             raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
         draw = partial(
@@ -65,7 +65,7 @@ class ForeignCounter(Value, Source):
         )
         return [
             Reservation(collection or self.name, "", ids, server_prefix="", ticket="")
-            for ids in self._attempt(draw, using, bound)
+            for ids in self._attempt(draw, using)
         ]
 
     def read_max(self, using: str) -> int:
@@ -94,9 +94,7 @@ class ForeignCounter(Value, Source):
     def faults(self, using: str) -> list[Fault]:
         return self.storage.faults(using, self.formula)
 
-    def _attempt(
-        self, operate: Callable[..., Result], using: str, bound: bool | None = None
-    ) -> Result:
+    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
         try:
             return retry(
                 operate,
@@ -106,7 +104,6 @@ class ForeignCounter(Value, Source):
                     f"{self.storage.name} on {using!r} is missing. Let the partner "
                     f"create its schema, or create it in a migration."
                 ),
-                bound=bound,
             )
         except TableMissing as error:
             raise SourceMismatch(str(error)) from error

@@ -52,19 +52,6 @@ _SEQUENCE_OF_COLUMN = r"""(
 _EACH_VALUE = PooledLo(1)
 
 
-class _OfColumn(PostgreSQL):
-    """The statements for the sequence that a column draws from."""
-
-    def __init__(self, column: KeyColumn) -> None:
-        self.column = column
-
-    def regclass(
-        self, connection: BaseDatabaseWrapper, sequence: str
-    ) -> tuple[str, list[str]]:
-        table = connection.ops.quote_name(self.column.table)
-        return _SEQUENCE_OF_COLUMN, [table, table, self.column.column]
-
-
 class SequenceOfColumn(Sequence):
     """The sequence of a column's default, or the column's own if it has no default.
 
@@ -73,14 +60,16 @@ class SequenceOfColumn(Sequence):
 
     def __init__(self, column: KeyColumn) -> None:
         super().__init__(f"{column.table}.{column.column}")
-        self._statements = _OfColumn(column)
+        self.column = column
 
     @property
     def name(self) -> str:
         return f"the sequence of {self.sequence}"
 
     def _sql(self, connection: BaseDatabaseWrapper) -> PostgreSQL:
-        return self._statements
+        table = connection.ops.quote_name(self.column.table)
+        parameters = [table, table, self.column.column]
+        return PostgreSQL(_SEQUENCE_OF_COLUMN, parameters)
 
     def _mismatch(
         self, state: State | None, connection: BaseDatabaseWrapper, formula: Formula
@@ -96,11 +85,8 @@ class SequenceOfColumn(Sequence):
         return super()._mismatch(of_any_increment, connection, formula)
 
     def read(self, db: str) -> int | None:
-        found = super().read(db)
-        if found is None:
-            fault = self._mismatch(None, connections[db], _EACH_VALUE)
-            raise SourceMismatch(str(fault))
-        return found
+        self.usable(connections[db], _EACH_VALUE)
+        return super().read(db)
 
 
 class KeySequence(Source):
@@ -142,7 +128,7 @@ class KeySequence(Source):
         )
         return [
             Reservation(self.sequence.sequence, "", ids, server_prefix="", ticket="")
-            for ids in self._run(draw, using, wanted.bound)
+            for ids in self._run(draw, using)
         ]
 
     def row_floor(self, using: str) -> int:
@@ -218,15 +204,13 @@ class KeySequence(Source):
             return [Fault(str(error), remedy, is_certain=False)]
         return []
 
-    def _run(
-        self, operate: Callable[[str], Result], using: str, bound: bool | None = None
-    ) -> Result:
+    def _run(self, operate: Callable[[str], Result], using: str) -> Result:
         return retry(
             operate,
             using,
             self.name,
             if_missing=f"There is no table {self.column.table!r} on {using!r}.",
-            bound=self.in_callers_transaction(using) if bound is None else bound,
+            bound=self.in_callers_transaction(using),
         )
 
 

@@ -13,7 +13,7 @@ from django.db import (
     transaction,
 )
 
-from django_hilo._database import dialects
+from django_hilo._database import dialects, own_connection
 from django_hilo._database.dialects import classify, dialect_of
 from django_hilo._database.dialects.base import Dialect, ErrorKind
 from django_hilo._database.dialects.mariadb import MariaDB
@@ -149,6 +149,9 @@ def untested(monkeypatch):
     """Treat the database as one that nobody tested: plain ORM."""
     monkeypatch.setattr(dialects, "_BY_VENDOR", {})
     monkeypatch.setattr(dialects, "_MARIADB", Dialect())
+    yield
+    for own in own_connection.of_this_process().values():
+        own.close()  # it was prepared for no database
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,12 +1,14 @@
 """Sequences that are altered, at their end, locked, or of another owner."""
 
 import os
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
 from django_hilo.exceptions import CounterExhausted, ReservationTimeout, SourceMismatch
 from django_hilo.sources import database, efcore, hibernate
+from django_hilo.sources.storages import Sequence
 from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL
 from tests.support import foreign
@@ -26,6 +28,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 make = foreign.make
 
 SEQUENCE = database.Sequence("orders_seq")
+
+
+def state_of(sequence: str) -> Any:
+    return Sequence(sequence)._sql(connection).state(connection)
 
 
 def a_session_waits() -> bool:
@@ -57,7 +63,7 @@ class TestAlteredWhileDrawn:
     def test_what_it_is_after_the_draw_counts(self, make, monkeypatch, change):
         make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
         kind = PostgreSQL if CHOSEN == "postgres" else MariaDB
-        before = kind().state(connection, "orders_seq")
+        before = state_of("orders_seq")
         states = iter([before, before._replace(**change)])
         monkeypatch.setattr(kind, "state", lambda *_: next(states))
         with pytest.raises(SourceMismatch, match="ids would be given twice"):
@@ -180,8 +186,7 @@ class TestTheLockOfARaise:
 
     def test_one_that_another_raised_meanwhile_does_not_fall(self, monkeypatch):
         state = PostgreSQL.state
-        old = state(PostgreSQL(), connection, "orders_seq")
-        states = iter([old])
+        states = iter([state_of("orders_seq")])
         monkeypatch.setattr(
             PostgreSQL, "state", lambda *given: next(states, None) or state(*given)
         )

@@ -8,27 +8,29 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.dialects.base import rows_of
 from django_hilo.sources.storages.base import RUNS, State
-from django_hilo.sources.storages.catalog import quoted
 
 
 class MariaDB:
-    """The statements for a sequence of MariaDB."""
+    """The statements for a sequence of MariaDB, whose name is quoted."""
+
+    def __init__(self, sequence: str) -> None:
+        self._sequence = sequence
 
     def draw(
-        self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
+        self, connection: BaseDatabaseWrapper, increment: int, count: int
     ) -> list[tuple[Any, ...]]:
         """Draw values; return the first and last of each run without a gap."""
         # LIMIT keeps NEXTVAL() from being merged into both places that name its value:
         # each would draw its own.
         return rows_of(
             connection,
-            f"WITH drawn AS (SELECT NEXTVAL({quoted(connection, sequence)}) AS v "
+            f"WITH drawn AS (SELECT NEXTVAL({self._sequence}) AS v "
             f"FROM seq_1_to_{int(count)} LIMIT {int(count)}) "
             f"{RUNS.format(step=int(increment))}",
             [],  # for the name, see quoted()
         )
 
-    def state(self, connection: BaseDatabaseWrapper, sequence: str) -> State | None:
+    def state(self, connection: BaseDatabaseWrapper) -> State | None:
         """Return the state of a sequence, None if it does not exist.
 
         Its next value is over those that the server keeps in its cache.
@@ -37,7 +39,7 @@ class MariaDB:
             [(following, start, increment, highest, cycles)] = rows_of(
                 connection,
                 "SELECT next_not_cached_value, start_value, increment, maximum_value, "
-                f"cycle_option FROM {quoted(connection, sequence)}",
+                f"cycle_option FROM {self._sequence}",
                 [],
             )
         except Error as error:
@@ -48,11 +50,10 @@ class MariaDB:
         return State(following, start, increment, highest, bool(cycles))
 
     def raise_to(
-        self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
+        self, connection: BaseDatabaseWrapper, state: State, value: int
     ) -> None:
         """Raise the next value to at least ``value``; SETVAL never lowers it."""
-        name = quoted(connection, sequence)
-        rows_of(connection, f"SELECT SETVAL({name}, %s, 0)", [value])
+        rows_of(connection, f"SELECT SETVAL({self._sequence}, %s, 0)", [value])
 
     def is_used_up(self, error: Exception) -> bool:
         """Whether the sequence is at its highest value."""

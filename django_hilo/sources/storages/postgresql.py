@@ -10,31 +10,30 @@ from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo.conf import settings
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.storages.base import RUNS, State
-from django_hilo.sources.storages.catalog import escaped, named
+from django_hilo.sources.storages.catalog import escaped
 
 # How far a sequence is raised by drawing, in a few milliseconds.
 _DRAWN_AT_MOST = 10_000
 
 
 class PostgreSQL:
-    """The statements for a sequence of PostgreSQL."""
+    """The statements for a sequence of PostgreSQL.
 
-    def regclass(
-        self, connection: BaseDatabaseWrapper, sequence: str
-    ) -> tuple[str, list[str]]:
-        """Return the SQL that finds a sequence, and its parameters."""
-        return "to_regclass(%s)", [named(connection, sequence)]
+    ``sequence`` is the SQL that finds it, and ``parameters`` are those of the SQL.
+    """
+
+    def __init__(self, sequence: str, parameters: list[str]) -> None:
+        self._sequence, self._parameters = sequence, parameters
 
     def draw(
-        self, connection: BaseDatabaseWrapper, sequence: str, increment: int, count: int
+        self, connection: BaseDatabaseWrapper, increment: int, count: int
     ) -> list[tuple[Any, ...]]:
         """Draw values; return the first and last of each run without a gap."""
-        regclass, parameters = self.regclass(connection, sequence)
         runs = rows_of(
             connection,
-            f"WITH drawn AS MATERIALIZED (SELECT nextval({regclass}) AS v "
+            f"WITH drawn AS MATERIALIZED (SELECT nextval({self._sequence}) AS v "
             f"FROM generate_series(1, %s)) {RUNS.format(step=int(increment))}",
-            [*parameters, count],
+            [*self._parameters, count],
         )
         if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
             # nextval() logs 32 values ahead: the session that takes the others has
@@ -43,12 +42,11 @@ class PostgreSQL:
             rows_of(connection, message)
         return runs
 
-    def state(self, connection: BaseDatabaseWrapper, sequence: str) -> State | None:
+    def state(self, connection: BaseDatabaseWrapper) -> State | None:
         """Return the state of a sequence, None if it does not exist.
 
         All but its existence is as of now, not as of the transaction's snapshot.
         """
-        regclass, parameters = self.regclass(connection, sequence)
         found = rows_of(
             connection,
             "SELECT start_value, increment, maximum_value, cycle_option, "
@@ -56,8 +54,8 @@ class PostgreSQL:
             "CASE WHEN has_sequence_privilege(seqrelid, 'SELECT, USAGE') "
             "THEN pg_sequence_last_value(seqrelid) END, seqrelid::regclass::text "
             "FROM pg_catalog.pg_sequence, pg_sequence_parameters(seqrelid) "
-            f"WHERE seqrelid = {regclass}",
-            parameters,
+            f"WHERE seqrelid = {self._sequence}",
+            self._parameters,
         )
         if not found:
             return None
@@ -74,7 +72,7 @@ class PostgreSQL:
         return State(following, start, increment, highest, cycles, name)
 
     def raise_to(
-        self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
+        self, connection: BaseDatabaseWrapper, state: State, value: int
     ) -> None:
         """Let the next value be ``value`` or more.
 
@@ -83,30 +81,28 @@ class PostgreSQL:
         """
         following = state.next
         if following is None:
-            following = self._draw_for_nobody(connection, sequence, 1) + state.increment
+            following = self._draw_for_nobody(connection, 1) + state.increment
         steps = -(-(value - following) // state.increment)
         if steps > _DRAWN_AT_MOST:
-            self._restart(connection, sequence, state, value)
+            self._restart(connection, state, value)
         while 0 < steps <= _DRAWN_AT_MOST:
-            last = self._draw_for_nobody(connection, sequence, steps)
+            last = self._draw_for_nobody(connection, steps)
             # Values that a CACHE kept for this session come first.
             steps = -(-(value - state.increment - last) // state.increment)
 
-    def _draw_for_nobody(
-        self, connection: BaseDatabaseWrapper, sequence: str, count: int
-    ) -> int:
+    def _draw_for_nobody(self, connection: BaseDatabaseWrapper, count: int) -> int:
         """Draw ``count`` values, and return the highest."""
-        return max(int(last) for _, last in self.draw(connection, sequence, 1, count))
+        return max(int(last) for _, last in self.draw(connection, 1, count))
 
     def _restart(
-        self, connection: BaseDatabaseWrapper, sequence: str, state: State, value: int
+        self, connection: BaseDatabaseWrapper, state: State, value: int
     ) -> None:
         name, increment = escaped(state.name), state.increment
         try:
             with connection.cursor() as cursor:
                 # It changes nothing, but keeps nextval() of all others waiting.
                 cursor.execute(f"ALTER SEQUENCE {name} INCREMENT BY {increment}", [])
-                locked = self.state(connection, sequence)
+                locked = self.state(connection)
                 if locked is not None and locked.following < value:
                     # In whole steps: another site may count the numbers in between.
                     steps = -(-(value - locked.following) // increment)

@@ -12,6 +12,7 @@ from django_hilo.counters.source import Fault
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.sources.formulas import Formula
 from django_hilo.sources.storages.base import State, Storage, near_limit
+from django_hilo.sources.storages.catalog import named, quoted
 from django_hilo.sources.storages.mariadb import MariaDB
 from django_hilo.sources.storages.postgresql import PostgreSQL
 
@@ -41,10 +42,10 @@ class Sequence(Storage):
         self, db: str, formula: Formula, size: int, at_least: int, minimum: int
     ) -> list[Range]:
         found: list[Range] = []
-        beyond: Range | None = None
+        missing, beyond = at_least, None
         for _ in range(_TRIES):
             with short_transaction(db) as connection:
-                runs = self._drawn(connection, formula, size, at_least - _count(found))
+                runs = self._drawn(connection, formula, size, missing)
             for first, last in runs:
                 for ids in formula.ids_between(first, last):
                     low, high = (
@@ -53,9 +54,10 @@ class Sequence(Storage):
                     )
                     if low <= high:
                         found.append(Range(low, high))
+                        missing -= high - low + 1
                     if ids.high > formula.max_number:
                         beyond = ids
-            if _count(found) >= at_least:
+            if missing <= 0:
                 return found
             if beyond is not None:
                 formula.clip(beyond, at_least)
@@ -81,7 +83,7 @@ class Sequence(Storage):
         """Return the first and last values of runs without a gap."""
         count, least = (-(-ids // formula.block) for ids in (size, at_least))
         sql = self._sql(connection)
-        state = self.usable(connection, formula)
+        state = self._checked(sql.state(connection), connection, formula)
         # A statement that fails at the end of a sequence loses what it drew. By this
         # count nothing is left while MariaDB gives the last values of its cache.
         left = (state.highest - state.following) // state.increment + 1
@@ -91,18 +93,23 @@ class Sequence(Storage):
         if state.increment != formula.increment:
             count = max(least, min(count, _MOST_APART))
         try:
-            found = sql.draw(connection, self.sequence, formula.increment, count)
+            found = sql.draw(connection, formula.increment, count)
         except Error as error:
             if sql.is_used_up(error):
                 raise self._exhausted(connection, str(error).strip()) from error
             raise
         # Somebody who altered it may have committed while the draw waited for the lock.
-        self.usable(connection, formula)
+        self._checked(sql.state(connection), connection, formula)
         return found
 
     def usable(self, connection: BaseDatabaseWrapper, formula: Formula) -> State:
         """Return the state of the sequence, or raise SourceMismatch."""
-        state = self._sql(connection).state(connection, self.sequence)
+        state = self._sql(connection).state(connection)
+        return self._checked(state, connection, formula)
+
+    def _checked(
+        self, state: State | None, connection: BaseDatabaseWrapper, formula: Formula
+    ) -> State:
         fault = self._mismatch(state, connection, formula)
         if state is None or fault is not None:
             raise SourceMismatch(str(fault))
@@ -143,9 +150,9 @@ class Sequence(Storage):
 
     def _sql(self, connection: BaseDatabaseWrapper) -> PostgreSQL | MariaDB:
         if connection.vendor == "postgresql":
-            return PostgreSQL()
+            return PostgreSQL("to_regclass(%s)", [named(connection, self.sequence)])
         if getattr(connection, "mysql_is_mariadb", False):
-            return MariaDB()
+            return MariaDB(quoted(connection, self.sequence))
         raise SourceMismatch(str(self._no_sequences(connection)))
 
     def _no_sequences(self, connection: BaseDatabaseWrapper) -> Fault:
@@ -158,7 +165,7 @@ class Sequence(Storage):
 
     def read(self, db: str) -> int | None:
         connection = connections[db]
-        state = self._sql(connection).state(connection, self.sequence)
+        state = self._sql(connection).state(connection)
         if state is not None and state.next is None:
             raise SourceMismatch(
                 f"The next value of {self.name} on {db!r} cannot be read before its "
@@ -175,19 +182,15 @@ class Sequence(Storage):
                 raise self._exhausted(connection, reason)
             if state.next is not None and state.next >= stored:
                 return
-            self._sql(connection).raise_to(connection, self.sequence, state, stored)
+            self._sql(connection).raise_to(connection, state, stored)
 
     def faults(self, db: str, formula: Formula) -> list[Fault]:
         connection = connections[db]
         try:
-            state = self._sql(connection).state(connection, self.sequence)
+            state = self._sql(connection).state(connection)
         except SourceMismatch:
             return [self._no_sequences(connection)]
         fault = self._mismatch(state, connection, formula)
         if fault is None and state is not None:
             fault = near_limit(self.name, state.following, state.highest, formula)
         return [] if fault is None else [fault]
-
-
-def _count(ranges: list[Range]) -> int:
-    return sum(each.size for each in ranges)

@@ -109,7 +109,7 @@ def _trust_returns() -> None:
                 raise reservation.RangeNotReturned("Not the newest.")
             return {"max": max(last, 0)}
 
-        collection, tag = reservation._checked(collection, node_tag, using)
+        collection, tag = reservation.checked(collection, node_tag, using)
         reservation.change_counter(collection, tag, using, lower)
         return last
 
