@@ -4,14 +4,13 @@ A `Mark` stands for all work before it, for as long as the transaction is open. 
 does not announce rollbacks, but it keeps a hook of ``on_commit()`` exactly as long as
 the work before it can still commit: a hook that is gone and was not called was rolled
 back. Rollbacks that bypass ``atomic()`` (``savepoint_rollback()``, raw SQL) are seen by
-an ``execute_wrapper``.
+an ``execute_wrapper``, and understood by `sql_rollbacks`.
 """
 
 from __future__ import annotations
 
 import enum
 import os
-import re
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -22,6 +21,7 @@ from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.sql_rollbacks import Savepoints
 
 _START_OF_PROCESS = token_hex(8)
 
@@ -109,9 +109,7 @@ class ConnectionState:
         # Django's list of hooks when the marks were last looked for: it makes a new one
         # whenever it drops some.
         self._hooks: list[Any] = []
-        # The savepoints made since there are marks, and the number of the last mark
-        # before each. An older savepoint has no mark before it.
-        self._savepoints: list[tuple[str, int]] = []
+        self._savepoints = Savepoints()
 
     def mark(self) -> Mark | None:
         """Return the mark of the work up to now; None if nothing will tell its end."""
@@ -119,8 +117,7 @@ class ConnectionState:
         if not connection.in_atomic_block:
             return None
         marks = self.open_marks()
-        last_savepoint = self._savepoints[-1][1] if self._savepoints else 0
-        if marks and marks[-1].number > last_savepoint:
+        if marks and marks[-1].number > self._savepoints.last_mark:
             return marks[-1]  # the same rollbacks undo both
         mark, before = Mark(self), len(connection.run_on_commit)
         connection.on_commit(partial(self._committed, mark))
@@ -183,7 +180,7 @@ class ConnectionState:
         mark.settle(outcome)
         del self._marks[mark.number]
         if not self._marks:
-            self._savepoints, self._hooks = [], []
+            self._savepoints, self._hooks = Savepoints(), []
             if self._watch in self._connection.execute_wrappers:
                 self._connection.execute_wrappers.remove(self._watch)
 
@@ -215,51 +212,19 @@ class ConnectionState:
             if dialect_of(connection).has_rolled_back(connection, error):
                 self._roll_back_to(0)
             raise
-        self._note(sql)
-        return result
-
-    def _note(self, sql: Any) -> None:
         if isinstance(sql, bytes):
             sql = sql.decode(errors="replace")
         elif not isinstance(sql, str):
             # psycopg's sql.SQL and its like.
             sql = sql.as_string(self._connection.connection)
         self.open_marks()  # after a rollback, these are no longer watched
-        if not _MAY_MATTER.search(sql):
-            return
-        if _ROLLBACK.fullmatch(sql):
-            self._roll_back_to(0)
-        elif statement := _OF_SAVEPOINT.fullmatch(sql):
-            self._note_savepoint(statement["verb"].upper(), statement["name"].lower())
-        elif found := _INSIDE.search(sql):
-            # One of several statements, or a text: nobody knows what it does.
-            if found["savepoint"]:
-                self._savepoints.append(("", self._made))
-            else:
-                self._roll_back_to(0, Outcome.COMMITTED)
+        undone = self._savepoints.note(sql, self._made)
+        if undone is not None:
+            self._roll_back_to(*undone)
+        return result
 
-    def _note_savepoint(self, verb: str, name: str) -> None:
-        if verb == "SAVEPOINT":
-            self._savepoints.append((name, self._made))
-            return
-        names = [each for each, _ in self._savepoints]
-        if name not in names:
-            # It is older than all marks, unless it is one whose name nobody knows.
-            outcome = Outcome.COMMITTED if "" in names else Outcome.ROLLED_BACK
-            self._savepoints = []
-            if verb != "RELEASE":
-                self._roll_back_to(0, outcome)
-            return
-        place = len(names) - 1 - names[::-1].index(name)
-        if verb == "RELEASE":
-            del self._savepoints[place:]
-        else:
-            del self._savepoints[place + 1 :]
-            self._roll_back_to(self._savepoints[place][1])
-
-    def _roll_back_to(
-        self, number: int, outcome: Outcome = Outcome.ROLLED_BACK
-    ) -> None:
+    def _roll_back_to(self, number: int, is_certain: bool = True) -> None:
+        outcome = Outcome.ROLLED_BACK if is_certain else Outcome.COMMITTED
         for mark in list(self._marks.values()):
             if mark.number > number:
                 self._settle(mark, outcome)
@@ -282,22 +247,3 @@ def test_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
     """Return the blocks of a TestCase, or of pytest-django's ``db``; rolled back."""
     blocks = connection.atomic_blocks
     return [each for each in blocks if getattr(each, "_from_testcase", False)]
-
-
-# Before and after a statement. A comment is matched in one way only, or many of them
-# would take for ever.
-_COMMENT = r"/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*(?:\n|\Z)"
-_START = rf"(?:\s|{_COMMENT})*"
-_END = rf"(?:\s|;|{_COMMENT})*"
-_MAY_MATTER = re.compile("SAVEPOINT|ROLLBACK|RELEASE|ABORT", re.IGNORECASE)
-_ROLLBACK = re.compile(
-    rf"{_START}(?:ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?{_END}", re.IGNORECASE
-)
-_OF_SAVEPOINT = re.compile(
-    rf"{_START}(?P<verb>SAVEPOINT|RELEASE|ROLLBACK(?:\s+(?:WORK|TRANSACTION))?\s+TO)"
-    rf"(?:\s+SAVEPOINT)?\s+[\"'`\[]?(?P<name>\w+)[\"'`\]]?{_END}",
-    re.IGNORECASE,
-)
-_INSIDE = re.compile(
-    rf"(?:\A|;){_START}(?:(?P<savepoint>SAVEPOINT)|ROLLBACK|ABORT)\b", re.IGNORECASE
-)

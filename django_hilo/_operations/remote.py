@@ -15,7 +15,7 @@ from django_hilo._allocation.target import (
     resolve,
 )
 from django_hilo._operations.table_scan import gapless_fields_of
-from django_hilo.counters import reservation
+from django_hilo.counters import reservation, returning
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.exceptions import RangeNotLent
@@ -135,7 +135,7 @@ def take_back(
 ) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
     source = target.source
-    return reservation.return_range(
+    return returning.return_range(
         target.collection,
         high,
         last,

@@ -8,7 +8,8 @@ from django_hilo.counters.gapless import (
 )
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import HiLoKeyGenerator, Range, Reservation
-from django_hilo.counters.reservation import reserve, return_range
+from django_hilo.counters.reservation import reserve
+from django_hilo.counters.returning import return_range
 
 __all__ = [
     "HiLoKeyGenerator",

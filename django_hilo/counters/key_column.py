@@ -28,3 +28,13 @@ class KeyColumn(NamedTuple):
                 f"is not an integer."
             )
         return max((int(value) for value in found if value is not None), default=0)
+
+    def raise_default(self, using: str, number: int) -> None:
+        """Raise the database's own numbering of the column to ``number``."""
+        connection = connections[using]
+        dialect_of(connection).raise_default(connection, self.table, number)
+
+    def lower_default(self, using: str, high: int, last: int) -> None:
+        """Lower the numbering to ``last`` if it is at ``high``."""
+        connection = connections[using]
+        dialect_of(connection).lower_default(connection, self.table, high, last)

@@ -5,7 +5,7 @@ import logging
 from django.db import connections
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.counters import floor, reservation
+from django_hilo.counters import floor, reservation, returning
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Source
@@ -46,7 +46,7 @@ class OwnCounter(Source):
 
     def give_back(self, using: str, reserved: Reservation, last: int) -> bool:
         try:
-            reservation.return_range(
+            returning.return_range(
                 reserved.collection,
                 reserved.range.high,
                 last,
@@ -83,7 +83,6 @@ class ColumnCounter(OwnCounter):
 
     def raise_default(self, using: str) -> None:
         """Raise the default of the column over all reserved ranges."""
-        column, number = self.shared_column, self.read_max(using)
-        if column is not None and number:
-            connection = connections[using]
-            dialect_of(connection).raise_default(connection, column.table, number)
+        number = self.read_max(using)
+        if self.shared_column is not None and number:
+            self.shared_column.raise_default(using, number)

@@ -1,30 +1,29 @@
 """The only code that locks and writes a counter's row.
 
-Reserving a range, returning its unused end and raising the floor are each one short
-transaction: lock the row with ``select_for_update()``, then update it. Every update
-replaces the ticket, so a return with an older ticket is refused.
+Reserving a range, returning its unused end (`returning`) and raising the `floor` are
+each one short transaction: lock the row with ``select_for_update()``, then update it.
+Every update replaces the ticket, so a return with an older ticket is refused.
 """
 
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from secrets import compare_digest, token_hex
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from django_hilo._database.dialects import dialect_of
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.counters.server_prefix import with_prefix
-from django_hilo.exceptions import CounterExhausted, RangeNotReturned
+from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import (
     MAX_NUMBER,
     check_collection,
@@ -32,7 +31,7 @@ from django_hilo.identifiers import (
     check_server_prefix,
     counter_key,
 )
-from django_hilo.signals import counter_fell_back, range_reserved, range_returned, send
+from django_hilo.signals import counter_fell_back, range_reserved, send
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
 if TYPE_CHECKING:
@@ -113,8 +112,7 @@ def reserve_range(
                 % {**known, "at_least": at_least}
             )
         if column is not None:
-            connection = connections[using]
-            dialect_of(connection).raise_default(connection, column.table, high)
+            column.raise_default(using, high)
         return {
             "max": high,
             "low": last + 1,
@@ -137,8 +135,8 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
         logger.warning(
             "HiLoDocument %r on %r fell back to %d from at least %d, because of a "
             "restore, a failover, SQL, or another site with its node tag. This process "
-            "continues above the numbers that it knows; others may not. Run: python "
-            "manage.py hilo_raise_max --database=%s",
+            "will not reissue numbers that it knows of, but other processes may. Run: "
+            "python manage.py hilo_raise_max --database=%s",
             *(counter_key(collection, node_tag), using),
             *(reservation.met, fell_from, using),
         )
@@ -148,76 +146,6 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
     logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
         send(range_reserved, HiLoDocument, using=using, reservation=reservation)
-
-
-def return_range(
-    collection: str,
-    high: int,
-    last: int,
-    ticket: str = "",
-    *,
-    issuer: str = "",
-    node_tag: str | None = None,
-    column: KeyColumn | None = None,
-    using: str = DEFAULT_DB_ALIAS,
-) -> int:
-    """Return the numbers over ``last`` of the newest range; return the new Max.
-
-    - ``high``: the end of the range, which must still be Max.
-    - ``last``: the highest number to keep, ``low - 1`` if none; not under the floor.
-    - ``ticket``: the ticket of the reservation, which must still be the counter's.
-    - ``issuer``: instead of a ticket, for clients whose protocol has none: the start of
-      the counter's ticket. ``last`` must then be at least ``low``, since such a client
-      uses a number of each range that it asks for.
-    - ``column``: the column of the reservation, whose default is lowered too.
-
-    Otherwise raises `RangeNotReturned`: so replayed, late and forged returns are
-    refused, unlike by RavenDB.
-    """
-    collection, node_tag = checked(collection, node_tag, using)
-    key = counter_key(collection, node_tag)
-    known: dict[str, Any] = {"counter": key, "database": using, "high": high}
-
-    def give_back(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
-        stored, given = document.ticket, ticket.encode(errors="replace")
-        is_same = given and compare_digest(given, stored.encode())
-        is_mark = stored.startswith(issuer) if issuer else is_same
-        if high != document.max or not is_mark:
-            raise RangeNotReturned(
-                _(
-                    "The range up to %(high)s is no longer the newest of %(counter)r "
-                    "on %(database)r; its unused numbers stay a gap."
-                )
-                % known
-            )
-        lowest = max(document.low - (not issuer), document.floor)
-        if not lowest <= last <= high:
-            raise RangeNotReturned(
-                _(
-                    "Max of %(counter)r on %(database)r cannot become %(last)s: the "
-                    "newest range is %(low)s to %(high)s, and the floor is %(floor)s."
-                )
-                % {**known, "last": last, "low": document.low, "floor": document.floor}
-            )
-        if column is not None:
-            connection = connections[using]
-            dialect_of(connection).lower_default(connection, column.table, high, last)
-        return {"max": last, "size": last - document.low + 1}
-
-    try:
-        # A second: a gap is better than a process that is slow to end.
-        operate = partial(_change_locked, key, node_tag, give_back)
-        retry(operate, using, _NAME % key, retry_for=1)
-    except ObjectDoesNotExist as error:
-        raise RangeNotReturned(
-            _("There is no counter %(counter)r on %(database)r.") % known
-        ) from error
-    from django_hilo.models import HiLoDocument
-
-    logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
-    facts = {"using": using, "collection": collection, "node_tag": node_tag}
-    send(range_returned, HiLoDocument, **facts, last=last)
-    return last
 
 
 def checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
@@ -237,18 +165,28 @@ def new_ticket(issuer: str = "") -> str:
 def change_counter(
     collection: str, node_tag: str, using: str, change: Change
 ) -> tuple["HiLoDocument", str]:
-    """Lock a counter's row, write the columns that ``change`` returns, and commit.
-
-    Returns the row as written and its node's server prefix. A missing row is created
-    first, with Max 0.
-    """
+    """Change a counter as `change_existing`; a missing row is created with Max 0."""
     key = counter_key(collection, node_tag)
-    operate = partial(_change_locked, key, node_tag, change)
     with suppress(ObjectDoesNotExist):
-        return retry(operate, using, _NAME % key)
+        return change_existing(key, node_tag, using, change)
     row = {"id": key, "collection": collection.lower(), "node_tag": node_tag}
     retry(partial(_create, row), using, _NAME % key)
-    return retry(operate, using, _NAME % key)
+    return change_existing(key, node_tag, using, change)
+
+
+def change_existing(
+    key: str,
+    node_tag: str,
+    using: str,
+    change: Change,
+    retry_for: float | None = None,
+) -> tuple["HiLoDocument", str]:
+    """Lock a counter's row, write the columns that ``change`` returns, and commit.
+
+    Returns the row as written and its node's server prefix. Raises ObjectDoesNotExist.
+    """
+    operate = partial(_change_locked, key, node_tag, change)
+    return retry(operate, using, _NAME % key, retry_for=retry_for)
 
 
 def _change_locked(

@@ -1,5 +1,6 @@
 """A counter that another system owns."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -21,14 +22,8 @@ from django_hilo.sources.formulas import Formula, Value
 from django_hilo.sources.storages.base import Storage
 
 
-@deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
-class ForeignCounter(Value, Source):
-    """A counter that another system owns: a storage, and how to read its number.
-
-    The modules of `django_hilo.sources` have subclasses. Use this class for a system
-    without a module. A reservation has its own transaction. It locks and compares the
-    row, and never lowers it.
-    """
+class StoredCounter(Source):
+    """A number in a storage, and the formula by which it is read."""
 
     def __init__(self, storage: Storage, formula: Formula) -> None:
         self.storage = storage
@@ -39,18 +34,8 @@ class ForeignCounter(Value, Source):
         return self.storage.name
 
     @property
-    def missing(self) -> str:
-        """The argument that the check E026 asks for, "" if none is missing."""
-        return ""
-
-    @property
     def max_number(self) -> int:
         return self.formula.max_number
-
-    @property
-    def key(self) -> tuple[str, str]:
-        # A colon is in no collection.
-        return f"{self.storage!r}: {self.formula!r}", ""
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         size, at_least, minimum, collection = wanted[:4]
@@ -90,6 +75,30 @@ class ForeignCounter(Value, Source):
         stored = self.formula.stored_over(number)
         raise_it = partial(self.storage.raise_to, formula=self.formula, stored=stored)
         self._attempt(raise_it, using)
+
+    @abstractmethod
+    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
+        """Call ``operate`` as `retry`."""
+
+
+@deconstructible(path="django_hilo.sources.foreign.ForeignCounter")
+class ForeignCounter(Value, StoredCounter):
+    """A counter that another system owns: a storage, and how to read its number.
+
+    The modules of `django_hilo.sources` have subclasses. Use this class for a system
+    without a module. A reservation has its own transaction. It locks and compares the
+    row, and never lowers it.
+    """
+
+    @property
+    def missing(self) -> str:
+        """The argument that the check E026 asks for, "" if none is missing."""
+        return ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        # A colon is in no collection.
+        return f"{self.storage!r}: {self.formula!r}", ""
 
     def faults(self, using: str) -> list[Fault]:
         return self.storage.faults(using, self.formula)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from functools import partial
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,6 +20,7 @@ from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import SourceMismatch
+from django_hilo.sources.foreign import StoredCounter
 from django_hilo.sources.formulas import Formula, PooledLo
 from django_hilo.sources.storages.base import State
 from django_hilo.sources.storages.postgresql import PostgreSQL
@@ -89,7 +89,7 @@ class SequenceOfColumn(Sequence):
         return super().read(db)
 
 
-class KeySequence(Source):
+class KeySequence(StoredCounter):
     """The sequence of an integer key on PostgreSQL; one statement draws many numbers.
 
     The column's default draws from it too. The first draw of a process raises a
@@ -98,20 +98,17 @@ class KeySequence(Source):
     transaction of the migration.
     """
 
+    storage: SequenceOfColumn
     rolls_back = False
 
     def __init__(self, column: KeyColumn, is_historical: bool) -> None:
+        super().__init__(SequenceOfColumn(column), _EACH_VALUE)
         self.column = column
         self.is_historical = is_historical
-        self.sequence = SequenceOfColumn(column)
-
-    @property
-    def name(self) -> str:
-        return self.sequence.name
 
     @property
     def key(self) -> tuple[str, str]:
-        return self.sequence.sequence, ""
+        return f"{self.column.table}.{self.column.column}", ""
 
     def in_callers_transaction(self, using: str) -> bool:
         return in_callers_transaction(using) or (
@@ -119,22 +116,12 @@ class KeySequence(Source):
         )
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
-        draw = partial(
-            self.sequence.draw,
-            formula=_EACH_VALUE,
-            size=wanted.size,
-            at_least=wanted.at_least,
-            minimum=wanted.minimum,
-        )
-        return [
-            Reservation(self.sequence.sequence, "", ids, server_prefix="", ticket="")
-            for ids in self._run(draw, using)
-        ]
+        return super().reserve(using, wanted._replace(collection=self.key[0]))
 
     def row_floor(self, using: str) -> int:
         connection = connections[using]
         if dialect_of(connection).is_busy(connection):
-            highest = self._run(self._highest, using)
+            highest = self._attempt(self._highest, using)
         else:
             # Rows that the caller has not committed count too.
             highest = self.column.highest(using)
@@ -149,7 +136,8 @@ class KeySequence(Source):
         if highest - following > settings.MAX_FLOOR_JUMP:
             logger.warning(
                 "The row %d of %s on %r is far above its sequence (%d), which "
-                "continues from there: as with BigAutoField, they may collide one day.",
+                "continues from there: they may eventually collide, as with "
+                "BigAutoField.",
                 highest,
                 self.column.table,
                 using,
@@ -161,19 +149,6 @@ class KeySequence(Source):
     def _highest(self, db: str) -> int:
         with short_transaction(db):
             return self.column.highest(db)
-
-    def read_max(self, using: str) -> int:
-        return self._run(self._read, using)
-
-    def _read(self, db: str) -> int:
-        # An error in here must not end a transaction of the caller's.
-        with short_transaction(db):
-            return _EACH_VALUE.highest(self.sequence.read(db) or 0)
-
-    def raise_floor(self, using: str, number: int) -> None:
-        stored = _EACH_VALUE.stored_over(number)
-        raise_to = partial(self.sequence.raise_to, formula=_EACH_VALUE, stored=stored)
-        self._run(raise_to, using)
 
     def faults(self, using: str) -> list[Fault]:
         connection = connections[using]
@@ -198,19 +173,20 @@ class KeySequence(Source):
                 )
             ]
         try:
-            self.sequence.usable(connection, _EACH_VALUE)
+            self.storage.usable(connection, _EACH_VALUE)
         except SourceMismatch as error:
             remedy = "Until then, no row can be saved without a key."
             return [Fault(str(error), remedy, is_certain=False)]
         return []
 
-    def _run(self, operate: Callable[[str], Result], using: str) -> Result:
+    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
+        in_migration = self.is_historical and connections[using].in_atomic_block
         return retry(
             operate,
             using,
             self.name,
             if_missing=f"There is no table {self.column.table!r} on {using!r}.",
-            bound=self.in_callers_transaction(using),
+            bound=in_migration or None,
         )
 
 

@@ -17,6 +17,7 @@ from django_hilo.counters import (
     reservation,
     reserve,
     return_range,
+    returning,
 )
 from django_hilo.exceptions import HiLoError, RangeNotReturned
 from django_hilo.generator import (
@@ -272,7 +273,7 @@ class TestAReturnOnItsWay:
     @pytest.fixture(params=["before the return", "after the return"])
     def meanwhile(self, request, monkeypatch):
         """Let a function run while the next range goes back, as a thread does."""
-        give_back, todo = reservation.return_range, []
+        give_back, todo = returning.return_range, []
 
         def return_range(*args, **kwargs):
             if request.param == "before the return":
@@ -282,7 +283,7 @@ class TestAReturnOnItsWay:
             todo.pop()()
             return last
 
-        monkeypatch.setattr(reservation, "return_range", return_range)
+        monkeypatch.setattr(returning, "return_range", return_range)
         return todo.append
 
     @pytest.mark.parametrize("block", [nullcontext, transaction.atomic])

@@ -33,7 +33,7 @@ from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.target import resolve
 from django_hilo._database.retry import bind
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
-from django_hilo.counters import Range, floor, reservation
+from django_hilo.counters import Range, floor, reservation, returning
 from django_hilo.exceptions import ConcurrencyError, RangeNotReturned
 from django_hilo.generator import next_numbers, return_ranges
 from django_hilo.models import HiLoDocument
@@ -297,7 +297,7 @@ class Protocol(RuleBasedStateMachine):
         ((arguments, keywords),) = calls
         ticket = self.tickets.get(message.ticket, arguments[3])
         assert arguments == ("orders", message.high, message.last, ticket)
-        call = partial(reservation.return_range, *arguments, **keywords)
+        call = partial(returning.return_range, *arguments, **keywords)
         self.sent.append(Sent(message, call))
 
     @precondition(lambda self: self.sent and self.counter.is_free_for(None))
@@ -325,7 +325,7 @@ class Protocol(RuleBasedStateMachine):
         last = [lowest - 1, lowest, row.max, row.max + 1][which % 4]
         out_of_bounds = not lowest <= last <= row.max
         ticket = self.tickets.get(row.ticket, "") if out_of_bounds else ""
-        forged = partial(reservation.return_range, "orders", row.max, last, ticket)
+        forged = partial(returning.return_range, "orders", row.max, last, ticket)
         with self.operator.running():
             assert not self.is_taken(forged)
 
@@ -363,9 +363,9 @@ class Protocol(RuleBasedStateMachine):
         message = twin.Message(held.high, held.next - 1, held.ticket, held.lent)
         arguments = ("orders", held.high, held.next - 1)
         if held.lent:
-            call = partial(reservation.return_range, *arguments, issuer=ISSUER)
+            call = partial(returning.return_range, *arguments, issuer=ISSUER)
         else:
-            call = partial(reservation.return_range, *arguments, reserved.ticket)
+            call = partial(returning.return_range, *arguments, reserved.ticket)
         self.sent.append(Sent(message, call))
         if arrives:
             self.deliver(0)
@@ -479,7 +479,7 @@ def commit_unanswered() -> Iterator[None]:
 @contextmanager
 def post(answer: str) -> Iterator[list[Any]]:
     """Note the calls that return a range; lose them, or the answer to them."""
-    real = reservation.return_range
+    real = returning.return_range
     calls: list[Any] = []
 
     def carry(*arguments: Any, **keywords: Any) -> int:
@@ -492,7 +492,7 @@ def post(answer: str) -> Iterator[list[Any]]:
         return last
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reservation, "return_range", carry)
+        patch.setattr(returning, "return_range", carry)
         yield calls
 
 
@@ -593,10 +593,10 @@ LOST = [("begin", 0), ("use", 0, 1), ("rollback", 0)]
 REPLAY = [("use", 0, 1), ("send", 0, "heard"), ("lend", 3, False), ("deliver", 0)]
 # Where it is, what stands in its place, and the steps that show it.
 FAULTS = {
-    "RavenDB's return": (reservation, "return_range", ravendbs_return, REPLAY),
-    "no ticket": (reservation, "compare_digest", lambda *tickets: True, REPLAY),
+    "RavenDB's return": (returning, "return_range", ravendbs_return, REPLAY),
+    "no ticket": (returning, "compare_digest", lambda *tickets: True, REPLAY),
     "no lower bound": (
-        reservation,
+        returning,
         "return_range",
         without_bound,
         [("use", 0, 5), ("use", 1, 1), ("forge", 0)],
@@ -702,10 +702,10 @@ class Played:
             last, high = numbers[:2]
             assert (self.next[who] - 1, self.held[who].range.high) == (last, high)
             self.sent.append(("orders", high, last, self.held.pop(who).ticket))
-            reservation.return_range(*self.sent[-1])
+            returning.return_range(*self.sent[-1])
         else:
             assert line.startswith("The return of what is over"), line
-            reservation.return_range(*self.sent[-1])
+            returning.return_range(*self.sent[-1])
         shown = re.search(r"\(Max (\d+), low (\d+)\)", line)
         if shown:
             row = HiLoDocument.objects.values_list("max", "low").get()
@@ -714,7 +714,7 @@ class Played:
 
 class TestTheTraceOfTheDocs:
     def test_it_comes_to_pass_by_ravendbs_rule(self, monkeypatch):
-        monkeypatch.setattr(reservation, "return_range", ravendbs_return)
+        monkeypatch.setattr(returning, "return_range", ravendbs_return)
         played = Played()
         for line in steps_of("RavenDB's rule"):
             played.play(line)
@@ -767,7 +767,7 @@ def test_the_trace_of_a_rollback_comes_to_pass(protocol):
 def test_a_return_of_before_a_restore_cannot_lower_max_after_hilo_raise_max():
     mine = reservation.reserve("orders", 3)
     backup = HiLoDocument.objects.values().get()
-    reservation.return_range("orders", 3, 1, mine.ticket)
+    returning.return_range("orders", 3, 1, mine.ticket)
     assert reservation.reserve("orders", 2).range.low == 2
     insert_by_sql(2)
 
@@ -775,4 +775,4 @@ def test_a_return_of_before_a_restore_cannot_lower_max_after_hilo_raise_max():
     call_command("hilo_raise_max", "orders", verbosity=0)
 
     with pytest.raises(RangeNotReturned):
-        reservation.return_range("orders", 3, 1, mine.ticket)
+        returning.return_range("orders", 3, 1, mine.ticket)

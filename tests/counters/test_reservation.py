@@ -11,7 +11,14 @@ from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._database import own_connection as module
-from django_hilo.counters import Range, read_max, reservation, reserve, return_range
+from django_hilo.counters import (
+    Range,
+    read_max,
+    reservation,
+    reserve,
+    return_range,
+    returning,
+)
 from django_hilo.exceptions import (
     ConcurrencyError,
     CounterExhausted,
@@ -186,7 +193,7 @@ class TestReturn:
         """As of a time limit, which may be any `Exception`."""
         next_id(Order)
         interrupt = Mock(side_effect=ZeroDivisionError)
-        monkeypatch.setattr(reservation, "return_range", interrupt)
+        monkeypatch.setattr(returning, "return_range", interrupt)
         with pytest.raises(ZeroDivisionError):
             return_ranges()
 

@@ -13,7 +13,7 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.target import resolve
 from django_hilo._operations import idle
-from django_hilo.counters import Range, Reservation, raise_floor, reservation, reserve
+from django_hilo.counters import Range, Reservation, raise_floor, reserve, returning
 from django_hilo.generator import next_number, next_numbers
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved, range_returned
@@ -206,13 +206,13 @@ def test_a_range_before_the_newest_stays_and_the_next_is_fetched_in_time():
 
 
 def test_a_return_that_fails_repeats_no_number(burst, clock, monkeypatch, caplog):
-    real = reservation.return_range
+    real = returning.return_range
 
     def fail(*args, **kwargs):
         real(*args, **kwargs)
         raise RuntimeError("the answer to COMMIT was lost")
 
-    monkeypatch.setattr(reservation, "return_range", fail)
+    monkeypatch.setattr(returning, "return_range", fail)
     wait_a_while(clock)
     assert "'orders' on 'default' were not returned: the answer" in caplog.text
     kept = next_numbers(Order, 4_096)

@@ -94,9 +94,9 @@ connections.close_all()
 
     def test_an_error_of_a_return_is_shown(self, python):
         assert "TypeError" in python(
-            "import sys; from django_hilo.counters import reservation\n"
+            "import sys; from django_hilo.counters import returning\n"
             "sys.stderr = sys.stdout\n"
-            "Order.objects.create(); reservation.return_range = None\n"
+            "Order.objects.create(); returning.return_range = None\n"
         )
 
     def test_nothing_is_asked_of_the_database_without_ranges(self, python):

@@ -7,9 +7,14 @@ from django_hilo._operations.remote import (
     lend,
     take_back,
 )
-from django_hilo.counters import KeyColumn, Range, seed_gapless_number
+from django_hilo.counters import (
+    KeyColumn,
+    Range,
+    reserve,
+    return_range,
+    seed_gapless_number,
+)
 from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.reservation import reserve, return_range
 from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
 from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item

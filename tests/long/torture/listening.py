@@ -9,7 +9,7 @@ from typing import Any
 
 from django_hilo._database.retry import in_callers_transaction
 from django_hilo.conf import settings
-from django_hilo.counters import reservation
+from django_hilo.counters import reservation, returning
 from django_hilo.exceptions import RangeNotReturned, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
@@ -38,7 +38,7 @@ def listen() -> None:
     logger.addHandler(_Log(logging.DEBUG))
     # Before and after: a process may be killed in between.
     reservation.reserve_range = _announced(reservation.reserve_range)
-    reservation.return_range = _told(reservation.return_range)
+    returning.return_range = _told(returning.return_range)
 
 
 def break_if_asked() -> None:

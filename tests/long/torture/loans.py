@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from django_hilo.counters import reservation
+from django_hilo.counters import reservation, returning
 from django_hilo.exceptions import RangeNotReturned
 from tests.long.torture.counters import ORDERS
 from tests.long.torture.notes import note
@@ -53,7 +53,7 @@ def must_be_refused(give_back: Return, high: int, last: int, ticket: str) -> Non
 
 def _return(high: int, last: int, ticket: str) -> bool:
     try:
-        new: Any = reservation.return_range("orders", high, last, ticket)
+        new: Any = returning.return_range("orders", high, last, ticket)
     except RangeNotReturned:
         return False
     assert new == last, f"Max is {new}, not {last}"

@@ -28,14 +28,14 @@ def break_product(kind: str) -> None:
 
     from django_hilo._allocation import explicit_ids, pool
     from django_hilo._database import retry
-    from django_hilo.counters import reservation
+    from django_hilo.counters import returning
     from django_hilo.fields import _doubtful_ids
 
     def keep_ranges() -> None:
         pool._pool.pid = os.getpid()
 
     if kind == "ticket":
-        reservation.compare_digest = lambda one, two: True  # type: ignore[assignment]
+        returning.compare_digest = lambda one, two: True  # type: ignore[assignment]
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
@@ -93,7 +93,7 @@ def _keep_committed() -> None:
 
 def _trust_returns() -> None:
     """Take returns as RavenDB does: Max is as high as the caller says, no more."""
-    from django_hilo.counters import reservation
+    from django_hilo.counters import reservation, returning
 
     def give_back(
         collection: str,
@@ -106,14 +106,14 @@ def _trust_returns() -> None:
     ) -> int:
         def lower(document: Any, prefix: str) -> dict[str, Any]:
             if document.max != high or last > high:
-                raise reservation.RangeNotReturned("Not the newest.")
+                raise returning.RangeNotReturned("Not the newest.")
             return {"max": max(last, 0)}
 
         collection, tag = reservation.checked(collection, node_tag, using)
         reservation.change_counter(collection, tag, using, lower)
         return last
 
-    reservation.return_range = give_back
+    returning.return_range = give_back
 
 
 def leave_session() -> None:
