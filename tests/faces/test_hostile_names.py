@@ -26,7 +26,7 @@ from django_hilo import generator
 from django_hilo._operations.edit_counter import create_counter
 from django_hilo.checks.fields import check_field
 from django_hilo.checks.settings import check_settings
-from django_hilo.counters import floor, gapless, reservation
+from django_hilo.counters import floor, gapless, reservation, returning
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.identifiers import DocumentId, parse
@@ -349,10 +349,8 @@ NAMED = {
     "next_ids": lambda text: generator.next_ids(text, 5),
     "reserve": reservation.reserve,
     "reserve, tag": lambda text: reservation.reserve("orders", node_tag=text),
-    "return_range": lambda text: reservation.return_range(text, 1, 1, "x"),
-    "return_range, ticket": lambda text: reservation.return_range(
-        "orders", 32, 5, text
-    ),
+    "return_range": lambda text: returning.return_range(text, 1, 1, "x"),
+    "return_range, ticket": lambda text: returning.return_range("orders", 32, 5, text),
     "raise_floor": lambda text: floor.raise_floor(text, 5),
     "read_max": floor.read_max,
     "gapless": gapless.next_gapless_number,
