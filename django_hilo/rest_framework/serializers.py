@@ -111,6 +111,10 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
     )
 
 
+class NothingSerializer(serializers.Serializer[Any]):
+    """A body without any field: {} will do."""
+
+
 class GaplessNumberSerializer(serializers.Serializer[Any]):
     """A gapless number, and its id."""
 

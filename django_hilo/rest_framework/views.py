@@ -19,7 +19,7 @@ from rest_framework.generics import GenericAPIView, ListAPIView
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, Serializer
+from rest_framework.serializers import BaseSerializer
 
 from django_hilo._allocation.target import home_of
 from django_hilo._operations import edit_counter, server_prefixes
@@ -275,7 +275,7 @@ class NextGaplessNumber(HiLoView):
     """
 
     needs = {"POST": TAKE_IDS}
-    serializer_class = Serializer  # nothing is needed; {} will do
+    serializer_class = serializers.NothingSerializer
 
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take a gapless number."""
