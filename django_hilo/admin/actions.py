@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations import edit_counter
+from django_hilo._operations import edit_counter, lending
 from django_hilo.admin.databases import qualify
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
@@ -105,7 +105,7 @@ def _reserve(
 ) -> None:
     try:
         target = edit_counter.target_of(document)
-        block = edit_counter.lend_range(target, size, user=request.user).range
+        block = lending.lend(target, size, user=request.user).range
     except HiLoError as error:
         text = gettext("no block was reserved. %(error)s") % {"error": error}
         _tell(model_admin, request, document, messages.ERROR, text)

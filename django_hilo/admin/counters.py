@@ -19,7 +19,7 @@ from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter, report
-from django_hilo._operations.table_scan import served_by
+from django_hilo._operations.locations import served_by
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
 from django_hilo.admin.databases import DatabaseFilter, qualify
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin

@@ -22,7 +22,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations.table_scan import homes
+from django_hilo._operations.locations import homes
 from django_hilo.conf import settings
 
 PARAMETER = "database"

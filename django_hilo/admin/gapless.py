@@ -10,12 +10,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._allocation.target import fields_of
-from django_hilo._operations import edit_counter
-from django_hilo._operations.table_scan import (
-    aliases,
-    gapless_fields_of,
-    may_have_table,
-)
+from django_hilo._operations import edit_gapless
+from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
 from django_hilo.admin.databases import home_databases, key_of
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
 from django_hilo.conf import settings
@@ -88,7 +84,7 @@ class GaplessCounterAdmin(NumberAdmin):
         using = form.database if obj._state.adding else obj._state.db
         collection = key_of(obj)
         # A seed never lowers: what was taken since the page was opened stays taken.
-        old, new = edit_counter.seed_gapless(
+        old, new = edit_gapless.seed_gapless(
             collection, number, using=using, user=request.user
         )
         if new > number:

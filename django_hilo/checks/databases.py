@@ -10,7 +10,7 @@ from django.db import connections, router
 from django_hilo._allocation.target import CounterField, counter_fields, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key
-from django_hilo._operations.table_scan import aliases
+from django_hilo._operations.locations import aliases
 from django_hilo.checks.settings import are_node_tags, error, is_alias
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix

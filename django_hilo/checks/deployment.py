@@ -17,14 +17,13 @@ from django.db.models import Max, Q
 from django_hilo._allocation.target import given_source, resolve
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
-from django_hilo._operations.table_scan import (
+from django_hilo._operations.highest_numbers import sparing
+from django_hilo._operations.id_format import format_of
+from django_hilo._operations.locations import (
     aliases,
     fields_on,
-    format_of,
-    gapless_fields,
+    gapless_fields_on,
     homes,
-    may_have_table,
-    sparing,
 )
 from django_hilo.checks.servers import (
     lost_commits,
@@ -90,9 +89,8 @@ def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
     alias = connection.alias
     for field in fields_on(alias):
         yield from _each(alias, _low_counter, field)
-    for field in gapless_fields():
-        if may_have_table(alias, field.model):
-            yield from _each(alias, _low_gapless_counter, field)
+    for field in gapless_fields_on(alias):
+        yield from _each(alias, _low_gapless_counter, field)
 
 
 def short_columns(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:

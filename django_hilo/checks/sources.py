@@ -9,7 +9,7 @@ from django.db import Error, connections
 
 from django_hilo._allocation.target import counter_fields, given_source
 from django_hilo._database.dialects import dialect_of
-from django_hilo._operations.table_scan import aliases, may_have_table, other_sources
+from django_hilo._operations.locations import aliases, may_have_table, other_sources
 from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
 from django_hilo.counters.source import Fault, Source

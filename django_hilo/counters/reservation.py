@@ -32,7 +32,12 @@ from django_hilo.identifiers import (
     check_server_prefix,
     counter_key,
 )
-from django_hilo.signals import counter_fell_back, range_reserved, range_returned, send
+from django_hilo.signals import (
+    counter_fell_back,
+    range_reserved,
+    range_returned,
+    send_signal,
+)
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
 if TYPE_CHECKING:
@@ -145,10 +150,10 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
         )
         facts = {"using": using, "collection": collection, "node_tag": node_tag}
         numbers = {"max": reservation.met, "known": fell_from}
-        send(counter_fell_back, HiLoDocument, **facts, **numbers)
+        send_signal(counter_fell_back, HiLoDocument, **facts, **numbers)
     logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
-        send(range_reserved, HiLoDocument, using=using, reservation=reservation)
+        send_signal(range_reserved, HiLoDocument, using=using, reservation=reservation)
 
 
 def return_range(
@@ -217,7 +222,7 @@ def return_range(
 
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
     facts = {"using": using, "collection": collection, "node_tag": node_tag}
-    send(range_returned, HiLoDocument, **facts, last=last)
+    send_signal(range_returned, HiLoDocument, **facts, last=last)
     return last
 
 

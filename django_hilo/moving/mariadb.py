@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_hilo.moving import counters, mapping
+from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, mariadb_keys
 from django_hilo.moving.relations import Column, by_table
 from django_hilo.moving.steps import Move, Step, generic_steps, update
@@ -37,9 +37,9 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     if move.forwards and not isinstance(move.values, Mapped):
         # Writers that were not stopped may have inserted up to the change of the type.
         changed = next(i for i, step in enumerate(found) if step.what == _TYPE)
-        found.insert(changed + 1, counters.raise_counter(move))
+        found.insert(changed + 1, numbering.raise_counter(move))
     found += generic_steps(move, _ROWS)
-    if not move.forwards and counters.has_default(move):
+    if not move.forwards and numbering.has_default(move):
         found.append(_auto_increment(move))
     found += [
         _add(move, table, [key for key in keys if key.shown == table])
@@ -52,7 +52,7 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 
 def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     if not isinstance(move.values, Mapped):
-        return [counters.raise_counter(move)] if move.forwards else []
+        return [numbering.raise_counter(move)] if move.forwards else []
     # One by bytes compares with columns of any other.
     create = mapping.create(move, " COLLATE utf8mb4_bin")
     if move.forwards:
@@ -157,7 +157,7 @@ def _auto_increment(move: Move) -> Step:
     alter = f"ALTER TABLE {move.sql.name(move.key.table)} AUTO_INCREMENT ="
 
     def act(editor: Any) -> None:
-        editor.execute(f"{alter} {counters.next_default(move)}", None)
+        editor.execute(f"{alter} {numbering.next_default(move)}", None)
 
     what = "Continue AUTO_INCREMENT above all numbers"
     return Step(what, move.key.table, _SHORT, (f"{alter} <above all numbers>",), act)

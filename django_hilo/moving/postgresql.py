@@ -3,7 +3,7 @@
 from typing import Any
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.moving import counters, mapping
+from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, postgres_keys
 from django_hilo.moving.relations import Column, by_table
 from django_hilo.moving.steps import Move, Step, generic_steps
@@ -30,12 +30,12 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         last = mapping.fill(move, order_by) if move.forwards else mapping.complete(move)
         found += [mapping.create(move), last, _function(move)]
     elif move.forwards:
-        found.append(counters.raise_counter(move))
+        found.append(numbering.raise_counter(move))
     found += [_drop(move, key) for key in keys]
-    if move.forwards and counters.has_default(move):
+    if move.forwards and numbering.has_default(move):
         found.append(_drop_default(move))
     found += [_rewrite(move, table, columns) for table, columns in tables.items()]
-    if not move.forwards and counters.has_default(move):
+    if not move.forwards and numbering.has_default(move):
         found.append(_add_identity(move))
     what = "Add the foreign key again, which checks all rows"
     found += [Step(what, key.shown, _EXCLUSIVE, (key.whole,)) for key in keys]
@@ -144,7 +144,7 @@ def _add_identity(move: Move) -> Step:
 
     def act(editor: Any) -> None:
         editor.execute(add, None)
-        editor.execute(f"{alter} RESTART {counters.next_default(move)}", None)
+        editor.execute(f"{alter} RESTART {numbering.next_default(move)}", None)
 
     what = "Continue the identity above all numbers"
     statements = (add, f"{alter} RESTART <above all numbers>")

@@ -11,7 +11,7 @@ from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.moving.counters import highest_number
+from django_hilo.moving.numbering import highest_number
 from django_hilo.moving.relations import Column, GenericColumn, by_table
 from django_hilo.moving.steps import Move
 from django_hilo.moving.values import Mapped
@@ -49,7 +49,7 @@ def is_new(
     )
 
 
-def check_way_there(move: Move, is_resumed: bool) -> None:
+def check_forwards(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     _check_computed(move)
     if isinstance(move.values, Mapped):
@@ -85,7 +85,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
             )
 
 
-def check_way_back(move: Move) -> None:
+def check_backwards(move: Move) -> None:
     """Raise `HiLoError` if two ids have one number, or a text has none."""
     if isinstance(move.values, Mapped):
         _check_no_strays(move)

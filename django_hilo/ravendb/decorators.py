@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
-from django_hilo._operations.remote import BUSY
+from django_hilo._operations.lending import BUSY
 from django_hilo.exceptions import CounterExhausted, RangeNotLent
 from django_hilo.ravendb.access import TAKE_IDS, check_access
 from django_hilo.ravendb.protocol import Refusal, error_body

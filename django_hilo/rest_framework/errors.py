@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 
-from django_hilo._operations.remote import BUSY
+from django_hilo._operations.lending import BUSY
 from django_hilo.exceptions import (
     CounterExhausted,
     CounterNotLowered,

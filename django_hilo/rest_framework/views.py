@@ -22,12 +22,17 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from django_hilo._allocation.target import home_of
-from django_hilo._operations import edit_counter, server_prefixes
+from django_hilo._operations import (
+    edit_counter,
+    edit_gapless,
+    lending,
+    server_prefixes,
+)
 from django_hilo.conf import settings
 from django_hilo.generator import next_ids
 from django_hilo.identifiers import IdFormat, parse
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.rest_framework import bodies, counters, queries, serializers
+from django_hilo.rest_framework import bodies, lookup, queries, serializers
 from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
 from django_hilo.rest_framework.errors import as_api_exception
 from django_hilo.rest_framework.listing import (
@@ -147,7 +152,7 @@ class Counter(HiLoView):
         self, request: Request, collection: str, node_tag: str, **names: Any
     ) -> Response:
         """Show a counter."""
-        row = counters.stored(collection, node_tag, self.database)
+        row = lookup.stored(collection, node_tag, self.database)
         return Response(serializers.DocumentSerializer(row).data)
 
     def patch(
@@ -155,7 +160,7 @@ class Counter(HiLoView):
     ) -> Response:
         """Raise Max of a counter."""
         number = self.sent()["max"]
-        row = counters.stored(collection, node_tag, self.database)
+        row = lookup.stored(collection, node_tag, self.database)
         if number - row.max > settings.MAX_FLOOR_JUMP:
             refusal = _(
                 "More than %(jump)s numbers would be skipped. Raise Max in the admin, "
@@ -182,7 +187,7 @@ class NextIds(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take ids."""
         count = self.sent()["count"]
-        target = counters.lendable(collection, self.database)
+        target = lookup.lendable(collection, self.database)
         ids: list[Any] = next_ids(target, count)
         numbers = ids if target.is_integer else [parse(id).number for id in ids]
         answer = {"collection": target.collection, "numbers": numbers, "ids": ids}
@@ -205,8 +210,8 @@ class Ranges(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Reserve a range."""
         size = self.sent()["size"]
-        target = counters.lendable(collection, self.database)
-        lent = edit_counter.lend_range(target, size, user=request.user)
+        target = lookup.lendable(collection, self.database)
+        lent = lending.lend(target, size, user=request.user)
         answer = {
             "collection": target.collection,
             "separator": settings.SEPARATOR,
@@ -233,8 +238,8 @@ class RangeReturn(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Return the unused end of a range."""
         sent = self.sent()
-        target = counters.lendable(collection, self.database)
-        number = edit_counter.return_lent(target, **sent, user=request.user)
+        target = lookup.lendable(collection, self.database)
+        number = lending.take_back(target, **sent, user=request.user)
         return Response({"returned": True, "max": number})
 
 
@@ -254,7 +259,7 @@ class Prefix(HiLoView):
 
     def get_object(self) -> ServerPrefix:
         """Return the prefix as it is, for DRF's answer to OPTIONS."""
-        tag = counters.node(self.kwargs["node_tag"])
+        tag = lookup.node(self.kwargs["node_tag"])
         row = ServerPrefix.objects.using(self.home).filter(pk=tag).first()
         return row or ServerPrefix(node_tag=tag)
 
@@ -262,7 +267,7 @@ class Prefix(HiLoView):
         """Set the server prefix of a node."""
         prefix = self.sent()["prefix"]
         row = server_prefixes.set_prefix(
-            counters.node(node_tag), prefix, using=self.home, user=request.user
+            lookup.node(node_tag), prefix, using=self.home, user=request.user
         )
         return Response(serializers.PrefixSerializer(row).data)
 
@@ -280,8 +285,8 @@ class NextGaplessNumber(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take a gapless number."""
         self.sent()
-        target = counters.gapless(collection, self.database)
-        number = edit_counter.take_gapless(
+        target = lookup.gapless(collection, self.database)
+        number = edit_gapless.take_gapless(
             target.collection, using=target.using, user=request.user
         )
         id = IdFormat.of(target.collection, settings.SEPARATOR).text(number)

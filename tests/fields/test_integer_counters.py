@@ -14,7 +14,7 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
-from django_hilo._operations.table_scan import counter_fields
+from django_hilo._operations.locations import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
 from django_hilo.counters.own import ColumnCounter

@@ -173,7 +173,7 @@ class TestFields:
                 app_label = "numbers"
 
         monkeypatch.setattr(
-            "django_hilo._operations.table_scan.counter_fields", lambda: fields_of(Bolt)
+            "django_hilo._operations.locations.counter_fields", lambda: fields_of(Bolt)
         )
         id, text = only(check_sources(databases=["default"]))
         assert id == "W024"

@@ -8,14 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._allocation.target import resolve
-from django_hilo._operations.table_scan import (
-    aliases,
-    fields_on,
-    gapless_fields,
-    highest_number,
-    may_have_table,
-    sparing,
-)
+from django_hilo._operations.highest_numbers import highest_number, sparing
+from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
@@ -52,11 +46,7 @@ class Command(BaseCommand):
         self.verbosity, using = options["verbosity"], options["database"]
         wanted = {collection.lower() for collection in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
-        tasks += [
-            (field, self.raise_gapless)
-            for field in gapless_fields()
-            if may_have_table(using, field.model)
-        ]
+        tasks += [(field, self.raise_gapless) for field in gapless_fields_on(using)]
         if not tasks:
             elsewhere = [alias for alias in aliases() if any(fields_on(alias))]
             if elsewhere:

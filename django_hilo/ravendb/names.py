@@ -1,9 +1,9 @@
-"""The databases and counters that RavenDB's names stand for."""
+"""The databases and counters that the names in RavenDB's requests stand for."""
 
 from typing import Any
 
 from django_hilo._allocation.target import Target, fields_of
-from django_hilo._operations import remote
+from django_hilo._operations import known_counters
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.identifiers import shown
@@ -49,7 +49,7 @@ def gapless_counter_of(collection: str, database: str, caller: str) -> tuple[str
     """
     alias = alias_of(database)
     try:
-        target = remote.known_gapless_target(collection, alias)
+        target = known_counters.known_gapless_target(collection, alias)
     except LookupError:
         row = GaplessCounter(collection=collection.lower())
         _make(row, alias, caller)
