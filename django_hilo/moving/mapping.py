@@ -36,9 +36,7 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
     """Return the step that numbers the rows it does not have yet, and reserves."""
 
     def act(editor: Any) -> None:
-        with move.connection.cursor() as cursor:
-            cursor.execute(f"SELECT COUNT(*) FROM {_missing(move)}")
-            count = cursor.fetchone()[0]
+        [(count,)] = move.rows(f"SELECT COUNT(*) FROM {_missing(move)}")
         if count:
             target = move.target
             wanted = Wanted(count, at_least=count)
@@ -56,16 +54,10 @@ def complete(move: Move) -> Step:
     insert = f"INSERT INTO {sql.name(table)} (old_id, old_text, new_id) VALUES"
 
     def act(editor: Any) -> None:
-        while True:
-            with move.connection.cursor() as cursor:
-                cursor.execute(f"{rows} LIMIT {_CHUNK}")
-                ids = [row[0] for row in cursor.fetchall()]
-                if not ids:
-                    return
-                cursor.execute(
-                    f"{insert} {', '.join(['(%s, %s, %s)'] * len(ids))}",
-                    [part for each in ids for part in _new_uuid(move, each)],
-                )
+        while ids := move.rows(f"{rows} LIMIT {_CHUNK}"):
+            places = ", ".join(["(%s, %s, %s)"] * len(ids))
+            values = [part for (id,) in ids for part in _new_uuid(move, id)]
+            move.rows(f"{insert} {places}", values)
 
     what = "Give new UUIDs to the rows that were created since"
     return Step(what, table, "", (f"{insert} (a new uuid4 for each of: {rows})",), act)

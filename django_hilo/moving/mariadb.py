@@ -16,13 +16,11 @@ _SHORT = "metadata lock, for a catalogue change"
 def is_text(move: Move, column: Column | None = None) -> bool:
     """Whether a column, or the key's, is a text: after a crash, or on the way back."""
     place = column or move.key
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT data_type FROM information_schema.columns WHERE table_schema = "
-            "database() AND table_name = %s AND column_name = %s",
-            [place.table, place.column],
-        )
-        (found,) = cursor.fetchone()
+    [(found,)] = move.rows(
+        "SELECT data_type FROM information_schema.columns WHERE table_schema = "
+        "database() AND table_name = %s AND column_name = %s",
+        [place.table, place.column],
+    )
     return str(found).lower() == "varchar"
 
 
@@ -102,13 +100,11 @@ def _collation(move: Move) -> str:
     given = move.key.new.db_parameters(move.connection).get("collation")
     if given:
         return str(given)
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT table_collation FROM information_schema.tables "
-            "WHERE table_schema = database() AND table_name = %s",
-            [move.key.table],
-        )
-        (found,) = cursor.fetchone()
+    [(found,)] = move.rows(
+        "SELECT table_collation FROM information_schema.tables "
+        "WHERE table_schema = database() AND table_name = %s",
+        [move.key.table],
+    )
     return str(found)
 
 
@@ -124,13 +120,12 @@ def _drop(move: Move, key: ForeignKey) -> Step:
 
 
 def _constraints(move: Move, table: str) -> set[str]:
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT constraint_name FROM information_schema.table_constraints "
-            "WHERE table_schema = database() AND table_name = %s",
-            [table],
-        )
-        return {name for (name,) in cursor.fetchall()}
+    found = move.rows(
+        "SELECT constraint_name FROM information_schema.table_constraints "
+        "WHERE table_schema = database() AND table_name = %s",
+        [table],
+    )
+    return {name for (name,) in found}
 
 
 def _add(move: Move, table: str, keys: list[ForeignKey]) -> Step:

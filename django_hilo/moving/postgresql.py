@@ -51,28 +51,27 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 def check_views(move: Move) -> None:
     """Raise `HiLoError` for views that use the columns, or other such views."""
     found: dict[str, str] = {}
-    with move.connection.cursor() as cursor:
-        for column in move.columns:
-            cursor.execute(
-                """
-                WITH RECURSIVE uses AS (
-                  SELECT d.refobjid AS used, d.refobjsubid AS part, r.ev_class AS by
-                  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
-                  WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class
-                ), found AS (
-                  SELECT uses.by FROM uses JOIN pg_attribute a
-                    ON a.attrelid = uses.used AND a.attnum = uses.part
-                  WHERE uses.used = to_regclass(%s) AND a.attname = %s
-                  UNION SELECT uses.by FROM uses JOIN found ON found.by = uses.used
-                )
-                SELECT DISTINCT c.oid::regclass::text,
-                  CASE c.relkind WHEN 'm' THEN 'materialized view ' ELSE 'view ' END
-                FROM found JOIN pg_class c ON c.oid = found.by
-                WHERE c.relkind IN ('v', 'm')
-                """,
-                [move.sql.name(column.table), column.column],
+    for column in move.columns:
+        rows = move.rows(
+            """
+            WITH RECURSIVE uses AS (
+              SELECT d.refobjid AS used, d.refobjsubid AS part, r.ev_class AS by
+              FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
+              WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class
+            ), found AS (
+              SELECT uses.by FROM uses JOIN pg_attribute a
+                ON a.attrelid = uses.used AND a.attnum = uses.part
+              WHERE uses.used = to_regclass(%s) AND a.attname = %s
+              UNION SELECT uses.by FROM uses JOIN found ON found.by = uses.used
             )
-            found.update(cursor.fetchall())
+            SELECT DISTINCT c.oid::regclass::text,
+              CASE c.relkind WHEN 'm' THEN 'materialized view ' ELSE 'view ' END
+            FROM found JOIN pg_class c ON c.oid = found.by
+            WHERE c.relkind IN ('v', 'm')
+            """,
+            [move.sql.name(column.table), column.column],
+        )
+        found.update((name, kind) for name, kind in rows)
     if found:
         names = ", ".join(f"{found[name]}{name}" for name in sorted(found))
         raise HiLoError(
@@ -122,13 +121,11 @@ def _drop_default(move: Move) -> Step:
     sql, key = move.sql, move.key
     table, column = sql.name(key.table), sql.name(key.column)
     alter = f"ALTER TABLE {table} ALTER COLUMN {column} DROP"
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT attidentity <> '', pg_get_serial_sequence(%s, %s) "
-            "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s",
-            [table, key.column, table, key.column],
-        )
-        is_identity, sequence = cursor.fetchone()
+    [(is_identity, sequence)] = move.rows(
+        "SELECT attidentity <> '', pg_get_serial_sequence(%s, %s) "
+        "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s",
+        [table, key.column, table, key.column],
+    )
     statements = [f"{alter} IDENTITY" if is_identity else f"{alter} DEFAULT"]
     if sequence and not is_identity:
         statements.append(f"DROP SEQUENCE {sequence}")

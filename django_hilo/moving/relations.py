@@ -11,6 +11,7 @@ from django.apps import apps as installed
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.exceptions import HiLoError
 
 # {"app.Model": (foreign key to ContentType, column with the object's id)}
@@ -172,16 +173,19 @@ def names_in(table: str, tables: set[str], connection: Any) -> set[str]:
         return {each[0] for each in cursor.description}
 
 
+def has_rows(connection: Any, table: str, condition: str = "1 = 1") -> bool:
+    """Whether a table has a row that meets an SQL condition."""
+    quoted = connection.ops.quote_name(table)
+    query = f"SELECT 1 FROM {quoted} WHERE {condition} LIMIT 1"
+    return bool(rows_of(connection, query))
+
+
 def _is_in_use(column: GenericColumn, connection: Any) -> bool:
     """Whether a row refers to one of the models: others need not have room for ids."""
     name = connection.ops.quote_name
     types = ", ".join(map(str, column.type_ids))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT 1 FROM {name(column.table)} "
-            f"WHERE {name(column.type_column)} IN ({types}) LIMIT 1"
-        )
-        return cursor.fetchone() is not None
+    condition = f"{name(column.type_column)} IN ({types})"
+    return has_rows(connection, column.table, condition)
 
 
 def _generic_keys(given: Generic) -> Iterator[tuple[type[models.Model], str, str]]:

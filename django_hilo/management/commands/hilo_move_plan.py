@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.finding import Found, moves_in
 from django_hilo.moving.steps import Step
@@ -78,12 +79,11 @@ class Command(BaseCommand):
 def _counted(tables: str, connection: Any) -> list[tuple[str, int | None]]:
     known = set(connection.introspection.table_names())
     found: list[tuple[str, int | None]] = []
-    with connection.cursor() as cursor:
-        for table in tables.split(", "):
-            if table not in known:
-                found.append((table, None))
-                continue
+    for table in tables.split(", "):
+        count = None
+        if table in known:
             quoted = connection.ops.quote_name(table)
-            cursor.execute(f"SELECT COUNT(*) FROM {quoted}")  # noqa: S608 - quoted
-            found.append((table, cursor.fetchone()[0]))
+            query = f"SELECT COUNT(*) FROM {quoted}"  # noqa: S608 - quoted
+            [(count,)] = rows_of(connection, query)
+        found.append((table, count))
     return found
