@@ -133,29 +133,18 @@ def _each(
 
 
 def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
-    if not _is_indexed(field):
+    if not _is_indexed(field) or getattr(field, "convention", None) is not None:
         return
-    target = resolve(field, alias)
-    if not field.is_integer:
-        if getattr(field, "convention", None) is not None:
-            return
-        start, end, _ = format_of(target)
-
-        def taken(above: int) -> tuple[int, str] | None:
-            step, width = target.capacities[0], target.width
-            return _next_id(field, alias, start, end, above, step, width)
-
-    elif given_source(field) is not None:
-
-        def taken(above: int) -> tuple[int, str] | None:
-            rows = field.model._base_manager.using(alias)
-            top = rows.aggregate(top=Max(field.attname))["top"] or 0
-            return (top, str(top)) if top > above else None
-
-    else:
+    if field.is_integer and given_source(field) is None:
         return  # each process starts over the rows by itself
+    target = resolve(field, alias)
     last = target.source.read_max(target.using)
-    found = taken(last)
+    if field.is_integer:
+        rows = field.model._base_manager.using(alias)
+        top = rows.aggregate(top=Max(field.attname))["top"] or 0
+        found = (top, str(top)) if top > last else None
+    else:
+        found = _next_id(field, alias, format_of(target), last, target.capacities[0])
     # A range that was reserved meanwhile has rows by now.
     if found is not None and found[0] > target.source.read_max(target.using):
         yield _is_low(field, alias, target.source.name, last, found[1])
@@ -166,8 +155,8 @@ def _low_gapless_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage
         return
     collection = field.collection_name
     last = last_gapless_number(collection, alias)
-    start = IdFormat.of(collection, settings.SEPARATOR).start
-    found = _next_id(field, alias, start, "", last, _NEXT, 0)
+    format = IdFormat.of(collection, settings.SEPARATOR)
+    found = _next_id(field, alias, format, last, _NEXT)
     if found is not None and found[0] > last_gapless_number(collection, alias):
         name = f"gapless counter {collection.lower()!r}"
         yield _is_low(field, alias, name, last, found[1])
@@ -186,13 +175,13 @@ def _is_low(
 
 
 def _next_id(
-    field: Any, alias: str, start: str, end: str, above: int, step: int, width: int
+    field: Any, alias: str, format: IdFormat, above: int, step: int
 ) -> tuple[int, str] | None:
     """Return the lowest of the next numbers that a row has already, and its id."""
     following = range(above + 1, above + 1 + _NEXT)
     firsts = range(above + 1, above + 1 + step * _RANGES, step)
     ids = {
-        f"{start}{str(number).zfill(width)}{end}": number
+        format.text(number): number
         for number in sorted({*following, *firsts})
         if number <= MAX_NUMBER
     }
