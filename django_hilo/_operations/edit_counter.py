@@ -109,17 +109,13 @@ def _raise(
         nonlocal before
         before = row.max
         if number < before:
+            known = {"counter": row.id, "max": before, "number": number}
             raise CounterNotLowered(
                 _(
                     "Max of %(counter)r is now %(max)s and cannot be lowered to "
                     "%(number)s: the numbers from %(next)s on may be in use."
                 )
-                % {
-                    "counter": row.id,
-                    "max": before,
-                    "number": number,
-                    "next": number + 1,
-                }
+                % {**known, "next": number + 1}
             )
         return {"max": number} if number > before or not row.ticket else {}
 

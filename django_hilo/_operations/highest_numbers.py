@@ -54,7 +54,7 @@ def highest_numbers(
                 with sparing(using):
                     tags = {"", node_tag}
                     number, text, rows = _highest(field, using, tags, up_to)
-            except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined]
+            except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined] # the driver's
                 # With psycopg 2, closing the cursor fails next and hides the cause.
                 error = str(problem.__context__ or problem)
             label = field.model._meta.label

@@ -38,17 +38,14 @@ def lend(
     """
     source, using = target.source, target.using
     if not isinstance(source, OwnCounter):
+        known = {"collection": target.collection, "database": using}
         raise RangeNotLent(
             _(
                 "The numbers of %(collection)r on %(database)r come from %(source)s, "
                 "whose ranges cannot be given to other programs. Request single ids "
                 "instead (next-id)."
             )
-            % {
-                "collection": target.collection,
-                "database": using,
-                "source": source.name,
-            }
+            % {**known, "source": source.name}
         )
     seen = pool.current().seen(target.key)
     minimum = max(minimum, seen, source.minimum_of_rows(using))

@@ -8,11 +8,7 @@ from typing import Any
 
 from django.db import Error, connections
 
-from django_hilo._operations.locations import (
-    gapless_fields_on,
-    homes,
-    other_sources,
-)
+from django_hilo._operations.locations import gapless_fields_on, homes, other_sources
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
 

@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._allocation.target import fields_of
-from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, qualify, split
+from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm
+from django_hilo.admin.qualified_keys import qualify, split
+from django_hilo.admin.used_by import UsedBy
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 
@@ -34,7 +35,7 @@ class ChangeNumberForm(DatabasesForm):
         pass
 
 
-class NumberAdmin(DatabasesAdmin):
+class NumberAdmin(UsedBy, DatabasesAdmin):
     """A `DatabasesAdmin` whose pages change one number of a row, named ``number``.
 
     Each has a column ``{number}_number`` that shows it as plain digits, whatever
@@ -48,16 +49,6 @@ class NumberAdmin(DatabasesAdmin):
     @admin.display(description=_("collection"), ordering="collection")
     def collection_name(self, counter: Any) -> str:
         return split(counter.collection)[1]  # a gapless counter's key
-
-    @admin.display(description=_("used by"))
-    def used_by(self, counter: Any) -> str:
-        fields = self.fields_of(self.collection_name(counter))
-        labels = {f.model._meta.label for f in fields}
-        return ", ".join(sorted(labels)) or gettext("no model")
-
-    def fields_of(self, collection: str) -> list[Any]:
-        """Return the fields that use a counter."""
-        return fields_of(collection)
 
     def shown(self, request: HttpRequest) -> list[str]:
         """Return the read-only fields of a page."""

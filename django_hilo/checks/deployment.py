@@ -48,40 +48,28 @@ _NEAREST = 3
 
 def check_servers(
     databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+) -> Iterator[checks.CheckMessage]:
     """Look for ids that would be given twice, lost commits, and what runs out soon."""
     if not (
         is_alias(settings.DATABASE)
         and are_node_tags(settings.NODE_TAG)
         and are_sources(settings.SOURCES)
     ):
-        return []  # check_settings reports them
-    found: list[checks.CheckMessage] = []
+        return  # check_settings reports them
     named = databases or (() if in_tests() else aliases())
-    for alias in aliases():
-        if alias not in named:
-            continue
+    for alias in (each for each in aliases() if each in named):
         connection = connections[alias]
         try:
-            if alias in homes():
-                found += lost_commits(connection)
-                found += without_locks(connection)
-                found += last_numbers(connection)
-                found += shared_tag(connection)
-            found += pooler(connection)
-            found += two_writers(connection)
-            found += low_counters(connection)
-            found += short_columns(connection)
+            of_homes = _OF_HOMES if alias in homes() else ()
+            for check in (*of_homes, *_OF_ALL):
+                yield from check(connection)
         except Error as problem:
             if classify(problem, connection) is not ErrorKind.NO_TABLE:
-                found.append(
-                    checks.Info(
-                        f"The server of {alias!r} could not be inspected: {problem}",
-                        hint="Run the check after migrate, with enough privileges.",
-                        id="django_hilo.I030",
-                    )
+                yield checks.Info(
+                    f"The server of {alias!r} could not be inspected: {problem}",
+                    hint="Run the check after migrate, with enough privileges.",
+                    id="django_hilo.I030",
                 )
-    return found
 
 
 def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
@@ -116,6 +104,10 @@ def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
             "the field another collection.",
             id="django_hilo.W032",
         )
+
+
+_OF_HOMES = (lost_commits, without_locks, last_numbers, shared_tag)
+_OF_ALL = (pooler, two_writers, low_counters, short_columns)
 
 
 def _each(

@@ -20,9 +20,18 @@ def table_of(key: Any, connection: Any) -> str:
     return name
 
 
-def create(move: Move, collation: str = "") -> Step:
+def prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    """Return the steps before the columns change: an id for each UUID, or a UUID."""
+    step = _fill(move, order_by) if move.forwards else _complete(move)
+    return [_create(move), step]
+
+
+def _create(move: Move) -> Step:
     """Return the step that makes the table if it does not exist."""
     length = move.key.new.max_length
+    # One by bytes compares with columns of any other.
+    is_mysql = move.connection.vendor == "mysql"
+    collation = " COLLATE utf8mb4_bin" if is_mysql else ""
     statement = (
         f"CREATE TABLE IF NOT EXISTS {move.sql.name(_table(move))} ("
         f"old_id varchar(36){collation} NOT NULL PRIMARY KEY, "
@@ -32,7 +41,7 @@ def create(move: Move, collation: str = "") -> Step:
     return Step("Create the table of UUIDs and ids", _table(move), "", (statement,))
 
 
-def fill(move: Move, order_by: tuple[str, ...]) -> Step:
+def _fill(move: Move, order_by: tuple[str, ...]) -> Step:
     """Return the step that numbers the rows it does not have yet, and reserves."""
 
     def act(editor: Any) -> None:
@@ -47,7 +56,7 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
     return Step(what, move.key.table, "", (_insert(move, order_by, None),), act)
 
 
-def complete(move: Move) -> Step:
+def _complete(move: Move) -> Step:
     """Return the step that gives UUIDs to rows that were made since."""
     sql, table = move.sql, _table(move)
     rows = f"SELECT {sql.name(move.key.column)} FROM {_missing(move)}"

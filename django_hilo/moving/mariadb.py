@@ -51,18 +51,14 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     if not isinstance(move.values, Mapped):
         return [numbering.raise_counter(move)] if move.forwards else []
-    # One by bytes compares with columns of any other.
-    create = mapping.create(move, " COLLATE utf8mb4_bin")
-    if move.forwards:
-        return [create, mapping.fill(move, order_by)]
-    complete = mapping.complete(move)
+    create, last = mapping.prepare(move, order_by)
 
     def act(editor: Any) -> None:
-        # Keys that are UUIDs again, before a crash, are no ids to give UUIDs to.
-        if is_text(move) and complete.act is not None:
-            complete.act(editor)
+        # UUIDs again, before a crash on the way back: they are not ids.
+        if move.forwards or is_text(move):
+            last.run(editor)
 
-    return [create, complete._replace(act=act)]
+    return [create, last._replace(act=act)]
 
 
 _TYPE = "Change the type (a copy of the table)"

@@ -27,8 +27,7 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         Step(what, ", ".join(tables), _EXCLUSIVE, (lock,)),
     ]
     if mapped:
-        last = mapping.fill(move, order_by) if move.forwards else mapping.complete(move)
-        found += [mapping.create(move), last, _function(move)]
+        found += [*mapping.prepare(move, order_by), _function(move)]
     elif move.forwards:
         found.append(numbering.raise_counter(move))
     found += [_drop(move, key) for key in keys]

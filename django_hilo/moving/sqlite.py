@@ -17,10 +17,8 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     check_sqlite_keys(move)
     mapped = isinstance(move.values, Mapped)
     found: list[Step] = []
-    if mapped and move.forwards:
-        found += [mapping.create(move), mapping.fill(move, order_by)]
-    elif mapped:
-        found.append(mapping.complete(move))
+    if mapped:
+        found += mapping.prepare(move, order_by)
     elif move.forwards:
         found.append(numbering.raise_counter(move))
     for table, columns in by_table(move.columns).items():

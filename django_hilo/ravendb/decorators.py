@@ -58,7 +58,7 @@ def endpoint(
                     )
                     raise Refusal(405, "System.NotSupportedException", text, allowed)
                 request.META[CALLER] = check_access(request, token, permission)
-                response = view(request, **names)  # type: ignore[call-arg]
+                response = view(request, **names)  # type: ignore[call-arg] # the route's names
             except Exception as error:  # noqa: BLE001 - Django would log the path
                 response = _error(_refusal(error, route), _url(request, route, names))
             return _unstored(response)
@@ -104,7 +104,7 @@ def _unstored(response: HttpResponse) -> HttpResponse:
 def _error(refusal: Refusal, url: str) -> HttpResponse:
     body = error_body(url, refusal.type, str(refusal))
     response = JsonResponse(body, status=refusal.status, headers=refusal.headers)
-    response._has_been_logged = True  # type: ignore[attr-defined]
+    response._has_been_logged = True  # type: ignore[attr-defined] # the stubs lack it
     return response
 
 

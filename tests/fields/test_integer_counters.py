@@ -111,7 +111,7 @@ class TestSequences:
     def test_a_table_without_one(self, no_sequence, new_process):
         with pytest.raises(SourceMismatch, match="no ascending sequence of its own"):
             Crate.objects.create()
-        found = check_sources(databases=["default"])
+        found = list(check_sources(databases=["default"]))
         assert [each.id for each in found] == ["django_hilo.W024"]
         assert "numbers_crate" in found[0].msg
 
