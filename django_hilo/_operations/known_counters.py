@@ -31,9 +31,8 @@ def known_target(collection: str, using: str | None = None) -> Target:
     else as `target_of`.
     """
     target = target_of(collection, using)
+    is_known = target.field is not None or not isinstance(target.source, OwnCounter)
     # A counter that this process drew from needs no look into the database.
-    is_own = isinstance(target.source, OwnCounter)
-    is_known = target.field is not None or not is_own
     if not is_known and not pool.current().seen(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():

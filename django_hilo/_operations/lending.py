@@ -66,16 +66,11 @@ def take_back(
     issuer: str = "",
 ) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
-    source = target.source
+    source, tag = target.source, target.node_tag
+    column = source.shared_column if isinstance(source, OwnCounter) else None
+    range_sent = (target.collection, high, last, ticket)
     new = reservation.return_range(
-        target.collection,
-        high,
-        last,
-        ticket,
-        issuer=issuer,
-        node_tag=target.node_tag,
-        column=source.shared_column if isinstance(source, OwnCounter) else None,
-        using=target.using,
+        *range_sent, issuer=issuer, node_tag=tag, column=column, using=target.using
     )
     _send_changed(target, Change.RETURNED, high, new, user)
     return new

@@ -25,13 +25,7 @@ from django_hilo._operations.locations import (
     gapless_fields_on,
     homes,
 )
-from django_hilo.checks.servers import (
-    lost_commits,
-    pooler,
-    shared_tag,
-    two_writers,
-    without_locks,
-)
+from django_hilo.checks import servers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
@@ -106,8 +100,11 @@ def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
         )
 
 
-_OF_HOMES = (lost_commits, without_locks, last_numbers, shared_tag)
-_OF_ALL = (pooler, two_writers, low_counters, short_columns)
+_OF_HOMES = (
+    *(servers.lost_commits, servers.without_locks, servers.shared_tag),
+    last_numbers,
+)
+_OF_ALL = (servers.pooler, servers.two_writers, low_counters, short_columns)
 
 
 def _each(

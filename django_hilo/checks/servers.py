@@ -75,12 +75,8 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
 
 def _models_without_tags(alias: str) -> list[Any]:
     """Return the models of integer keys, gapless ids and other systems' counters."""
-    untagged = [
-        field
-        for field in fields_on(alias)
-        if field.is_integer or given_source(field) is not None
-    ]
-    fields = [*untagged, *gapless_fields_on(alias)]
+    fields = [f for f in fields_on(alias) if f.is_integer or given_source(f)]
+    fields += gapless_fields_on(alias)
     return list(dict.fromkeys(field.model for field in fields))
 
 

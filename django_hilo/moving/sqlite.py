@@ -60,7 +60,5 @@ def _remake(move: Move, table: str, model: Any) -> Step:
 
 
 def _check(move: Move) -> Step:
-    def act(editor: Any) -> None:
-        move.connection.check_constraints()
-
-    return Step("Check all foreign keys", "", _LOCK, ("PRAGMA foreign_key_check",), act)
+    what, sql = "Check all foreign keys", ("PRAGMA foreign_key_check",)
+    return Step(what, "", _LOCK, sql, lambda _: move.connection.check_constraints())

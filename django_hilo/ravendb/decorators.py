@@ -52,11 +52,9 @@ def endpoint(
             names = {k: v for k, v in captured.items() if f"{{{k}}}" in route}
             try:
                 if request.method != method:
-                    text, allowed = (
-                        f"Only {method} is allowed here.",
-                        {"Allow": method},
-                    )
-                    raise Refusal(405, "System.NotSupportedException", text, allowed)
+                    text = f"Only {method} is allowed here."
+                    kind = "System.NotSupportedException"
+                    raise Refusal(405, kind, text, Allow=method)
                 request.META[CALLER] = check_access(request, token, permission)
                 response = view(request, **names)  # type: ignore[call-arg] # the route's names
             except Exception as error:  # noqa: BLE001 - Django would log the path

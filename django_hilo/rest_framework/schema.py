@@ -7,7 +7,6 @@ from inspect import getdoc
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -18,7 +17,7 @@ from drf_spectacular.utils import (
     extend_schema_view,
     inline_serializer,
 )
-from rest_framework.serializers import BooleanField, CharField
+from rest_framework.serializers import CharField
 
 from django_hilo.identifiers import MAX_COLLECTION_LENGTH, MAX_SERVER_PREFIX_LENGTH
 from django_hilo.rest_framework import fields, serializers, views
@@ -81,23 +80,6 @@ _EXAMPLES: dict[Any, dict[str, Any]] = {
 }
 
 
-class RaiseMaxBody(
-    OpenApiSerializerExtension  # type: ignore[no-untyped-call] # its hook has no types
-):
-    """Require Max: drf-spectacular takes everything in a PATCH for optional."""
-
-    target_class = serializers.RaiseMaxSerializer
-
-    def get_name(self, auto_schema: Any, direction: Any) -> str:
-        return "RaiseMax"
-
-    def map_serializer(self, auto_schema: Any, direction: Any) -> Any:
-        self.target.partial = False
-        return auto_schema._map_serializer(
-            self.target, direction, bypass_extensions=True
-        )
-
-
 def _in_path(name: str, schema: dict[str, Any], description: Any) -> OpenApiParameter:
     return OpenApiParameter(name, schema, "path", description=description)
 
@@ -118,11 +100,12 @@ _OF_PREFIX = _in_path(
 
 
 _STRING = {"type": "string"}
-_DETAIL: dict[str, Any] = {"detail": CharField()}
-_PROBLEM = inline_serializer("HiLoProblem", _DETAIL)
-_NOT_RETURNED = inline_serializer(
-    "HiLoNotReturned", _DETAIL | {"returned": BooleanField()}
-)
+_PROBLEM = inline_serializer("HiLoProblem", {"detail": CharField()})
+_NOT_RETURNED = {
+    "type": "object",
+    "properties": {"returned": {"type": "boolean", "enum": [False]}, "detail": _STRING},
+    "required": ["returned", "detail"],
+}
 
 
 def _problem(description: Any, schema: Any = _PROBLEM) -> OpenApiResponse:

@@ -30,6 +30,8 @@ class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
 class RaiseMaxSerializer(serializers.Serializer[Any]):
     """The new Max of a counter."""
 
+    # DRF makes bodies of PATCH partial, and drf-spectacular their fields optional.
+    partial = property(lambda self: False, lambda self, given: None)
     max = NumberField(help_text=_("The highest number reserved so far."))
 
 
