@@ -62,7 +62,7 @@ counter_fell_back = Signal()
 #   user: the request's user;
 #   change: Change;
 #   old, new: int | None, or str for a prefix (None: there was, or is, no row).
-# The sender tells what: HiLoDocument (also collection, node_tag; Max), ServerPrefix
+# The sender is HiLoDocument (also collection, node_tag; Max), ServerPrefix
 # (also node_tag; the prefix) or GaplessCounter (also collection; the last number, 0
 # before the first). In the thread of the request, whose transaction may still be open.
 # What was done to a HiLoDocument is committed, but inside a transaction on SQLite.

@@ -5,7 +5,6 @@ reservations, so that none is lost, and sends `counter_changed` with the user. I
 commits at once, even inside a caller's transaction, except on SQLite.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -139,12 +138,13 @@ def lower_max(
     was changed since, which shows that some process still draws from it.
     """
     check_number(number, 0, "Max")
+    check_unused(document, number)
 
     def lower(row: HiLoDocument) -> dict[str, Any]:
         floor = min(row.floor, number)
         return {"max": number, "floor": floor, "low": number + 1, "size": 0}
 
-    written = _lower(document, number, lower, state)
+    written = _lower(document, lower, state)
     using, change = database_of(document), Change.LOWERED
     send_counter_changed(document, using, change, document.max, number, user)
     return written
@@ -152,20 +152,14 @@ def lower_max(
 
 def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
     """Delete a counter, under the conditions of `lower_max` to 0."""
-    _lower(document, 0, lambda row: None, state)
+    check_unused(document, 0)
+    _lower(document, lambda row: None, state)
     using, change = database_of(document), Change.DELETED
     send_counter_changed(document, using, change, document.max, None, user)
 
 
-def _lower(
-    document: HiLoDocument,
-    number: int,
-    change: Callable[[HiLoDocument], dict[str, Any] | None],
-    state: str,
-) -> HiLoDocument:
-    check_unused(document, number)
-
-    def change_confirmed(row: HiLoDocument, prefix: str) -> dict[str, Any] | None:
+def _lower(document: HiLoDocument, change: Any, state: str) -> HiLoDocument:
+    def change_confirmed(row: HiLoDocument, prefix: str) -> Any:
         _check_state(row, state)
         return change(row)
 

@@ -120,7 +120,10 @@ def check_backwards(move: Move) -> None:
 
 
 def _check_computed(move: Move) -> None:
-    """Refuse what computes with a key: SQLite would go on, with the text."""
+    """Refuse constraints, indexes and columns computed from a key.
+
+    SQLite would silently compute with the text of the id instead of the number.
+    """
     editor = move.connection.schema_editor()
     has_partial = move.connection.features.supports_partial_indexes
     moved = "|".join({re.escape(move.sql.name(each.column)) for each in move.columns})

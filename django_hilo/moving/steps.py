@@ -34,9 +34,7 @@ class Move(NamedTuple):
     def sql(self) -> Sql:
         return Sql(self.connection)
 
-    def rows(
-        self, query: str, parameters: list[Any] | None = None
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, parameters: Any = None) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows, if it gives any."""
         return rows_of(self.connection, query, parameters)
 

@@ -10,8 +10,8 @@ from django_hilo.identifiers import shown
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
 
-# A program which invents names would fill the table. From so many counters on, a new
-# name makes none: for all clients, and for one, who leaves room to the others.
+# Clients may create this many counters in total, and this many each: a faulty program
+# must not fill the table, or leave no room for the others.
 MOST_COUNTERS = 10_000
 MOST_OF_ONE = 1_000
 
