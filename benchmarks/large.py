@@ -15,7 +15,7 @@ from benchmarks.bench import Bench
 from benchmarks.databases import MARIADB, TITLES
 from benchmarks.results import Finding, Result
 from benchmarks.rounds import Spread, seconds_of
-from django_hilo._operations.table_scan import highest_number
+from django_hilo._operations.highest_numbers import highest_number
 from django_hilo.fields import HiLoField
 from django_hilo.managers import HiLoManager
 from django_hilo.models import HiLoDocument

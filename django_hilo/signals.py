@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import Signal
 
 from django_hilo.exceptions import HiLoError
@@ -27,7 +26,8 @@ class Change(StrEnum):
 
 # Receivers run at once, in the thread of the change, so the caller that asked for an id
 # waits for them. Django logs their errors (logger "django.dispatch"), which do not stop
-# the caller, with one exception: see send(). docs/how-to/observability.md has examples.
+# the caller, with one exception: see send_signal(). docs/how-to/observability.md has
+# examples.
 
 # Sent after a range was reserved, with
 #   using: str, the alias of the database that holds the counter;
@@ -62,14 +62,14 @@ counter_fell_back = Signal()
 #   user: the request's user;
 #   change: Change;
 #   old, new: int | None, or str for a prefix (None: there was, or is, no row).
-# The sender tells what: HiLoDocument (also collection, node_tag; Max), ServerPrefix
+# The sender is HiLoDocument (also collection, node_tag; Max), ServerPrefix
 # (also node_tag; the prefix) or GaplessCounter (also collection; the last number, 0
 # before the first). In the thread of the request, whose transaction may still be open.
 # What was done to a HiLoDocument is committed, but inside a transaction on SQLite.
 counter_changed = Signal()
 
 
-def send(signal: Signal, sender: type, **facts: Any) -> None:
+def send_signal(signal: Signal, sender: type, **facts: Any) -> None:
     """Send a signal; errors of receivers are logged, and do not stop the caller.
 
     Raises `HiLoError` if a receiver's query failed inside an open transaction: the
@@ -77,9 +77,9 @@ def send(signal: Signal, sender: type, **facts: Any) -> None:
     """
     if not signal.has_listeners(sender):
         return
-    sound = [c for c in connections.all(initialized_only=True) if not _is_doomed(c)]
+    doomed_before = _doomed()
     signal.send_robust(sender, **facts)
-    doomed = ", ".join(repr(c.alias) for c in sound if _is_doomed(c))
+    doomed = ", ".join(map(repr, sorted(_doomed() - doomed_before)))
     if doomed:
         raise HiLoError(
             f"A signal receiver failed with a database error, so the transaction on "
@@ -88,11 +88,32 @@ def send(signal: Signal, sender: type, **facts: Any) -> None:
         )
 
 
-def _is_doomed(connection: BaseDatabaseWrapper) -> bool:
-    """Return whether an open transaction can only roll back, without a query."""
-    if not connection.in_atomic_block:
-        return False
-    # PostgreSQL's transactions fail as a whole, also where Django did not see it.
-    info = getattr(connection.connection, "info", None)
-    in_error = getattr(info, "transaction_status", None) == _IN_ERROR
-    return bool(connection.needs_rollback) or in_error
+def send_counter_changed(
+    row: Any,
+    using: str,
+    change: Change,
+    old: int | str | None,
+    new: int | str | None,
+    user: Any,
+) -> None:
+    """Send `counter_changed` for a row on ``using``, with the columns of its key."""
+    columns = ("collection", "node_tag")
+    key = {name: getattr(row, name) for name in columns if hasattr(row, name)}
+    facts = {"user": user, "change": change, "old": old, "new": new}
+    send_signal(counter_changed, type(row), using=using, **key, **facts)
+
+
+def _doomed() -> set[str]:
+    """Return the aliases whose open transactions can only roll back; no query."""
+    return {
+        connection.alias
+        for connection in connections.all(initialized_only=True)
+        if connection.in_atomic_block
+        and (connection.needs_rollback or _is_in_error(connection.connection))
+    }
+
+
+def _is_in_error(driver: Any) -> bool:
+    # PostgreSQL's transactions fail as a whole, also if Django did not notice.
+    info = getattr(driver, "info", None)
+    return getattr(info, "transaction_status", None) == _IN_ERROR

@@ -26,7 +26,7 @@ from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key
-from django_hilo._operations.table_scan import aliases, fields_on
+from django_hilo._operations.locations import aliases, fields_on
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.returning import return_range
 from django_hilo.exceptions import RangeNotReturned

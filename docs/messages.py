@@ -63,7 +63,7 @@ class Module:
                 case ast.Call(func, args) if _name(func) in shown | {"cls"}:
                     for each in args:
                         yield from self.texts(each)
-                case ast.Call(ast.Name("_tell"), [*_, level, ast.Name() as text]):
+                case ast.Call(ast.Name("_report"), [*_, level, ast.Name() as text]):
                     if ast.unparse(level) in ("messages.ERROR", "messages.WARNING"):
                         yield from self.texts(self.latest(text))
                 case ast.Assign([ast.Name(name)], value) if name in ATTRIBUTES:

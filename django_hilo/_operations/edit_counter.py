@@ -1,29 +1,26 @@
-"""Start, raise, lower or delete a counter, or take numbers of it, for a user.
+"""Start, raise, lower or delete a counter for a user.
 
-The admin, the REST endpoints and RavenDB's protocol share these rules. Each change runs
-under the lock of reservations, so that none is lost, and sends `counter_changed` with
-the user. It commits at once, even inside a caller's transaction, except on SQLite.
+The admin and the REST endpoints share these rules. Each change runs under the lock of
+reservations, so that none is lost, and sends `counter_changed` with the user. It
+commits at once, even inside a caller's transaction, except on SQLite.
 """
 
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Model
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.target import Target, fields_of, resolve
-from django_hilo._operations import remote
-from django_hilo._operations.table_scan import Highest, format_of, highest_numbers
-from django_hilo.counters import floor, gapless
+from django_hilo._operations.highest_numbers import Highest, highest_numbers
+from django_hilo._operations.id_format import format_of
+from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.reservation import change_counter
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import check_collection, check_node_tag, check_number
-from django_hilo.models import GaplessCounter, HiLoDocument
-from django_hilo.signals import Change, counter_changed, send
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import Change, send_counter_changed
 
 
 def database_of(document: HiLoDocument) -> str:
@@ -35,14 +32,14 @@ def database_of(document: HiLoDocument) -> str:
 
 def target_of(document: HiLoDocument) -> Target:
     """Return the target that takes its numbers from a stored counter."""
-    fields = fields_of(document.collection)
+    using, fields = database_of(document), fields_of(document.collection)
     field = fields[0] if fields else None
     if field is not None and field.is_integer:
-        return resolve(field, database_of(document))
+        return resolve(field, using)
     collection = field.collection_name if field else document.collection
     width = getattr(field, "width", None) or 0
     source = OwnCounter(collection, document.node_tag)
-    return Target.of(collection, database_of(document), source, field, width)
+    return Target.of(collection, using, source, field, width)
 
 
 def id_at(document: HiLoDocument, number: int) -> str:
@@ -111,17 +108,13 @@ def _raise(
         nonlocal before
         before = row.max
         if number < before:
+            known = {"counter": row.id, "max": before, "number": number}
             raise CounterNotLowered(
                 _(
                     "Max of %(counter)r is now %(max)s and cannot be lowered to "
                     "%(number)s: the numbers from %(next)s on may be in use."
                 )
-                % {
-                    "counter": row.id,
-                    "max": before,
-                    "number": number,
-                    "next": number + 1,
-                }
+                % {**known, "next": number + 1}
             )
         return {"max": number} if number > before or not row.ticket else {}
 
@@ -129,7 +122,8 @@ def _raise(
     document.max = before
     if number > before or change is Change.CREATED:
         old = None if change is Change.CREATED else before
-        _tell(_counter(written), change, old, number, user)
+        using = database_of(document)
+        send_counter_changed(written, using, change, old, number, user)
     return written
 
 
@@ -146,29 +140,32 @@ def lower_max(
     check_number(number, 0, "Max")
     check_unused(document, number)
 
-    def lower(row: HiLoDocument, prefix: str) -> dict[str, Any]:
-        _check_state(row, state)
+    def lower(row: HiLoDocument) -> dict[str, Any]:
         floor = min(row.floor, number)
         return {"max": number, "floor": floor, "low": number + 1, "size": 0}
 
-    written = _change(document, lower)
-    counter = _counter(document)
-    pool.current().forget_counter(counter.key)
-    _tell(counter, Change.LOWERED, document.max, number, user)
+    written = _lower(document, lower, state)
+    using, change = database_of(document), Change.LOWERED
+    send_counter_changed(document, using, change, document.max, number, user)
     return written
 
 
 def delete_counter(document: HiLoDocument, *, state: str, user: Any) -> None:
     """Delete a counter, under the conditions of `lower_max` to 0."""
     check_unused(document, 0)
+    _lower(document, lambda row: None, state)
+    using, change = database_of(document), Change.DELETED
+    send_counter_changed(document, using, change, document.max, None, user)
 
-    def remove(row: HiLoDocument, prefix: str) -> None:
+
+def _lower(document: HiLoDocument, change: Any, state: str) -> HiLoDocument:
+    def change_confirmed(row: HiLoDocument, prefix: str) -> Any:
         _check_state(row, state)
+        return change(row)
 
-    _change(document, remove)
-    counter = _counter(document)
-    pool.current().forget_counter(counter.key)
-    _tell(counter, Change.DELETED, document.max, None, user)
+    written = _change(document, change_confirmed)
+    pool.current().forget_counter(target_of(document).key)
+    return written
 
 
 def tables_of(document: HiLoDocument, up_to: int = 0) -> list[Highest]:
@@ -204,60 +201,6 @@ def check_unused(document: HiLoDocument, number: int) -> list[Highest]:
     return looked_at
 
 
-def lend_range(target: Target, size: int, *, user: Any) -> Reservation:
-    """Reserve ``size`` numbers (at least 1) for a person or a program, as `lend`."""
-    lent = remote.lend(target, size)
-    old, new = lent.range.low - 1, lent.range.high
-    _tell(target, Change.RESERVED, old, new, user)
-    return lent
-
-
-def return_lent(target: Target, high: int, last: int, ticket: str, *, user: Any) -> int:
-    """Take the unused end of a lent range back, and return Max, as `return_range`."""
-    new = remote.take_back(target, high, last, ticket)
-    _tell(target, Change.RETURNED, high, new, user)
-    return new
-
-
-def take_gapless(collection: str, *, using: str, user: Any) -> int:
-    """Take a gapless number, as `next_gapless_number`."""
-    number = gapless.next_gapless_number(collection, using)
-    names = {"using": using, "collection": collection.lower()}
-    tell_change(GaplessCounter, Change.TAKEN, number - 1, number, user, **names)
-    return number
-
-
-def seed_gapless(
-    collection: str, value: int, *, using: str, user: Any, force: bool = False
-) -> tuple[int, int]:
-    """Set the last gapless number of a collection, as `seed_gapless_number`.
-
-    Returns the number before and after; sends no signal if they are the same.
-    """
-    with transaction.atomic(using=using):
-        # Seeding with 0 makes the row or locks it, and returns its number.
-        old = gapless.seed_gapless_number(collection, 0, using)
-        new = gapless.seed_gapless_number(collection, value, using, force=force)
-    if new != old:
-        change = Change.RAISED if new > old else Change.LOWERED
-        names = {"using": using, "collection": collection.lower()}
-        tell_change(GaplessCounter, change, old, new, user, **names)
-    return old, new
-
-
-def tell_change(
-    sender: type[Model],
-    change: Change,
-    old: int | str | None,
-    new: int | str | None,
-    user: Any,
-    **names: str,
-) -> None:
-    """Send `counter_changed`; ``names`` are the database and the key of the row."""
-    facts = {"user": user, "change": change, "old": old, "new": new}
-    send(counter_changed, sender, **facts, **names)
-
-
 def _check_state(row: HiLoDocument, state: str) -> None:
     if not constant_time_compare(state, state_of(row)):
         raise CounterNotLowered(
@@ -274,15 +217,3 @@ def _change(document: HiLoDocument, change: Any) -> HiLoDocument:
     row = change_counter(document.collection, document.node_tag, using, change)[0]
     row._state.db = using  # it may have come over this process's own connection
     return row
-
-
-def _counter(document: HiLoDocument) -> Target:
-    source = OwnCounter(document.collection, document.node_tag)
-    return Target.of(document.collection, database_of(document), source)
-
-
-def _tell(
-    counter: Target, change: Change, old: int | None, new: int | None, user: Any
-) -> None:
-    names = {"collection": counter.collection.lower(), "node_tag": counter.node_tag}
-    tell_change(HiLoDocument, change, old, new, user, using=counter.using, **names)

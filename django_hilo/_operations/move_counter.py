@@ -11,7 +11,8 @@ from django_hilo._allocation.target import (
     named_source,
     resolve,
 )
-from django_hilo._operations.table_scan import highest_number, may_have_table
+from django_hilo._operations.highest_numbers import highest_number
+from django_hilo._operations.locations import may_have_table
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import OwnCounter

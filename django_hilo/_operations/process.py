@@ -137,7 +137,7 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
     though processes have reserved higher ranges.
     """
     # Not above: only a process that migrates needs these.
-    from django_hilo._operations.table_scan import fields_on
+    from django_hilo._operations.locations import fields_on
     from django_hilo.counters.own import ColumnCounter
 
     connection = connections[using]

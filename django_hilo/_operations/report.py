@@ -8,12 +8,7 @@ from typing import Any
 
 from django.db import Error, connections
 
-from django_hilo._operations.table_scan import (
-    gapless_fields,
-    homes,
-    may_have_table,
-    other_sources,
-)
+from django_hilo._operations.locations import gapless_fields_on, homes, other_sources
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
 
@@ -65,10 +60,7 @@ def gapless_counters(databases: Iterable[str]) -> list[Row]:
 
 
 def _has_gapless_numbers(alias: str) -> bool:
-    if alias not in homes() and not any(
-        may_have_table(alias, field.model) for field in gapless_fields()
-    ):
+    if alias not in homes() and not gapless_fields_on(alias):
         return False
-    return (
-        GaplessCounter._meta.db_table in connections[alias].introspection.table_names()
-    )
+    table = GaplessCounter._meta.db_table
+    return table in connections[alias].introspection.table_names()

@@ -6,11 +6,10 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations.edit_counter import tell_change
-from django_hilo._operations.table_scan import homes
+from django_hilo._operations.locations import homes
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
-from django_hilo.signals import Change
+from django_hilo.signals import Change, send_counter_changed
 
 
 def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPrefix:
@@ -33,8 +32,7 @@ def set_prefix(node_tag: str, prefix: str, *, using: str, user: Any) -> ServerPr
         update_fields=["prefix"],
     )
     row._state.db = using
-    names = {"using": using, "node_tag": node_tag}
-    tell_change(ServerPrefix, Change.SET, old, prefix, user, **names)
+    send_counter_changed(row, using, Change.SET, old, prefix, user)
     return row
 
 
@@ -43,8 +41,8 @@ def delete_prefix(node_tag: str, *, using: str, user: Any) -> None:
     rows = ServerPrefix.objects.using(using).filter(pk=node_tag)
     old = rows.values_list("prefix", flat=True).first()
     rows.delete()
-    names = {"using": using, "node_tag": node_tag}
-    tell_change(ServerPrefix, Change.DELETED, old, None, user, **names)
+    row = ServerPrefix(node_tag=node_tag)
+    send_counter_changed(row, using, Change.DELETED, old, None, user)
 
 
 def check_prefix_is_free(node_tag: str, prefix: str) -> None:

@@ -12,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations import edit_counter
-from django_hilo.admin.databases import qualify
+from django_hilo._operations import edit_counter, lending
+from django_hilo.admin.qualified_keys import qualify
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import HiLoDocument
@@ -24,7 +24,7 @@ def raised(old: int, new: int) -> str:
     return gettext("Raised Max from %(old)s to %(new)s.") % {"old": old, "new": new}
 
 
-def _tell(
+def _report(
     model_admin: Any, request: HttpRequest, document: Any, level: int, text: str
 ) -> None:
     line = gettext("“%(counter)s”: %(text)s")
@@ -42,26 +42,26 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
         for table in tables:
             if table.error:
                 text = gettext("%(model)s cannot be read: %(error)s") % table._asdict()
-                _tell(model_admin, request, document, messages.ERROR, text)
+                _report(model_admin, request, document, messages.ERROR, text)
         if not tables:
             text = gettext("no model uses it, so there is nothing to do.")
-            _tell(model_admin, request, document, messages.WARNING, text)
+            _report(model_admin, request, document, messages.WARNING, text)
             continue
         highest = max(tables, key=lambda table: table.number)
         try:
             row = edit_counter.raise_over(document, highest.number, user=request.user)
         except HiLoError as error:
-            _tell(model_admin, request, document, messages.ERROR, str(error))
+            _report(model_admin, request, document, messages.ERROR, str(error))
             continue
         if row is None:
             text = gettext(
                 "nothing to do. Max is %(max)s, the highest id is %(id)s."
             ) % {"max": document.max, "id": highest.id or pgettext("an id", "none")}
-            _tell(model_admin, request, document, messages.INFO, text)
+            _report(model_admin, request, document, messages.INFO, text)
         else:
             text = raised(document.max, row.max)
             model_admin.log_change(request, qualify(row), text)
-            _tell(model_admin, request, document, messages.SUCCESS, text)
+            _report(model_admin, request, document, messages.SUCCESS, text)
 
 
 @admin.action(
@@ -105,10 +105,10 @@ def _reserve(
 ) -> None:
     try:
         target = edit_counter.target_of(document)
-        block = edit_counter.lend_range(target, size, user=request.user).range
+        block = lending.lend(target, size, user=request.user).range
     except HiLoError as error:
         text = gettext("no block was reserved. %(error)s") % {"error": error}
-        _tell(model_admin, request, document, messages.ERROR, text)
+        _report(model_admin, request, document, messages.ERROR, text)
         return
     known = {
         "low": block.low,
@@ -124,4 +124,4 @@ def _reserve(
         "the block %(low)s to %(high)s is yours, as ids %(first)s to %(last)s. Nobody "
         "else will ever get these numbers. The counter's history has this."
     )
-    _tell(model_admin, request, document, messages.SUCCESS, text % known)
+    _report(model_admin, request, document, messages.SUCCESS, text % known)

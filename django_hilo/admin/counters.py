@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.admin.utils import unquote
@@ -13,17 +12,17 @@ from django.db import models
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter, report
-from django_hilo._operations.table_scan import served_by
+from django_hilo._operations.locations import served_by
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
-from django_hilo.admin.databases import DatabaseFilter, qualify
-from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
-from django_hilo.conf import settings
+from django_hilo.admin.confirmation import ChangeCounterForm, effects_of
+from django_hilo.admin.databases import DatabaseFilter
+from django_hilo.admin.numbers import NumberAdmin
+from django_hilo.admin.qualified_keys import qualify
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
@@ -32,71 +31,6 @@ from django_hilo.models import HiLoDocument
 def _part(name: str, **context: Any) -> SafeString:
     """Return a part of a page from its template."""
     return render_to_string(f"admin/django_hilo/hilodocument/{name}", context)
-
-
-def _effects(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
-    """Return what a new Max means, one sentence each, if that has to be confirmed.
-
-    Raises `CounterNotLowered` while a row has an id that would be given again.
-    """
-    tables = edit_counter.check_unused(document, number) if lowers else []
-    known = document.next_low - 1
-    lost, left = number - known, MAX_NUMBER - number
-    is_near_the_end = left < MAX_NUMBER // 10
-    if not lowers and lost <= (0 if is_near_the_end else settings.MAX_FLOOR_JUMP):
-        return []
-    low, high = sorted((known, number))
-    text = _part(
-        "effects.txt",
-        lowers=lowers,
-        tables=tables,
-        has_given=lost < 0,
-        first=edit_counter.id_at(document, low + 1),
-        last=edit_counter.id_at(document, high),
-        lost=number_format(lost, force_grouping=True),
-        left=number_format(left, force_grouping=True) if is_near_the_end else "",
-    )
-    return [line for line in text.splitlines() if line]
-
-
-class ChangeCounterForm(ChangeNumberForm):
-    """Changes Max, after a confirmation if it falls or if many numbers are lost.
-
-    The form is shown again to ask for the confirmation, with a box to tick. The box
-    confirms the number that it was shown for, and no other.
-    """
-
-    number = "max"
-    state = forms.CharField(widget=forms.HiddenInput, required=False)
-    confirmed = forms.BooleanField(
-        label=_("Every process that draws from this counter is stopped"), required=False
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["state"] = edit_counter.state_of(self.instance)
-        self._box = self.fields["confirmed"].widget
-        self.fields["confirmed"].widget = forms.HiddenInput()
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
-        number = cleaned.get("max", self.seen)
-        if number == self.seen or self["confirmed"].data == str(number):
-            return cleaned
-        lowers = number < self.seen
-        try:
-            effects = _effects(self.instance, number, lowers)
-        except CounterNotLowered as error:
-            self.add_error("max", str(error))
-            return cleaned
-        if effects:
-            self._box.attrs["value"] = number
-            self._box.check_test = lambda value: False  # not ticked in advance
-            self.fields["confirmed"].widget = self._box
-            if not lowers:
-                self["confirmed"].label = gettext("Skip these numbers")
-            self.add_error("confirmed", effects)
-        return cleaned
 
 
 class NodeTagFilter(admin.SimpleListFilter):
@@ -288,7 +222,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         [document] = objs
         _deleted, count, perms, _protected = super().get_deleted_objects(objs, request)
         try:
-            return _effects(document, 0, lowers=True), count, perms, []
+            return effects_of(document, 0, lowers=True), count, perms, []
         except CounterNotLowered as error:
             return [], count, perms, [str(error)]
 

@@ -1,8 +1,6 @@
 """Admin pages for a model whose rows are on several databases.
 
-Each page, link and history entry names the database of its object: ``eu:orders/A`` is
-the row ``orders/A`` on ``eu``; ids without an alias are those of the first database.
-So two tabs, or an old entry of the history, never mix databases up.
+Each page, link and history entry names the database of its object.
 """
 
 # Django's admin classes take no type arguments at run time.
@@ -14,7 +12,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.db import DEFAULT_DB_ALIAS, DataError, Error, models
+from django.db import DataError, Error, models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -22,7 +20,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations.table_scan import homes
+from django_hilo.admin.qualified_keys import home_databases, qualify, split
 from django_hilo.conf import settings
 
 PARAMETER = "database"
@@ -30,35 +28,11 @@ _SHOWN = 60  # characters of what was asked for, in messages
 _FILTERS = "_changelist_filters"  # as Django's admin names them in its URLs
 
 
-def home_databases() -> list[str]:
-    """Return the databases that may hold counters; at least one."""
-    return homes() or [DEFAULT_DB_ALIAS]
-
-
-def split(object_id: str) -> tuple[str, str]:
-    """Return the alias and the primary key that an id of the admin stands for."""
-    alias, colon, key = object_id.rpartition(":")
-    return (alias, key) if colon else (home_databases()[0], key)
-
-
-def key_of(obj: models.Model) -> str:
-    """Return the primary key of an object that may have been qualified."""
-    return split(obj.pk)[1]
-
-
-def qualify(obj: Any) -> Any:
-    """Add the database to the primary key of an object, for links and history."""
-    using = obj._state.db
-    if using != home_databases()[0] and ":" not in obj.pk:
-        obj.pk = f"{using}:{obj.pk}"
-    return obj
-
-
 def unreadable(alias: str, error: Exception) -> str:
     """Return the message about a database that raised an error."""
     return gettext(
-        "The database “%(alias)s” gave an error: %(error)s. See that it runs and that "
-        "python manage.py migrate --database=%(alias)s was run."
+        "The database “%(alias)s” gave an error: %(error)s. Make sure it is running "
+        "and run: python manage.py migrate --database=%(alias)s"
     ) % {"alias": alias, "error": error}
 
 
@@ -197,7 +171,7 @@ class DatabasesAdmin(admin.ModelAdmin):
         return qualify(found) if found else None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        class QualifyingChangeList(super().get_changelist(request, **kwargs)):  # type: ignore[misc]
+        class QualifyingChangeList(super().get_changelist(request, **kwargs)):  # type: ignore[misc] # known at run time
             def url_for_result(self, result: Any) -> str:
                 return str(super().url_for_result(qualify(copy(result))))
 
@@ -220,7 +194,7 @@ class DatabasesAdmin(admin.ModelAdmin):
             return super().changelist_view(request, context)
         except (Error, ValueError) as error:
             if self._is_readable(asked):
-                text = gettext("The list cannot be filtered so: %(error)s")
+                text = gettext("This filter is not valid: %(error)s")
                 text %= {"error": error}
                 return self._refused(request, text, self._list_of(asked))
             readable = next(filter(self._is_readable, names), None)
@@ -272,4 +246,4 @@ class DatabasesAdmin(admin.ModelAdmin):
         return super().get_deleted_objects([qualify(copy(o)) for o in objs], request)
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
-        return super().log_deletions(request, [qualify(copy(o)) for o in queryset])  # type: ignore[arg-type]
+        return super().log_deletions(request, [qualify(copy(o)) for o in queryset])  # type: ignore[arg-type] # any iterable does

@@ -10,14 +10,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._allocation.target import fields_of
-from django_hilo._operations import edit_counter
-from django_hilo._operations.table_scan import (
-    aliases,
-    gapless_fields_of,
-    may_have_table,
-)
-from django_hilo.admin.databases import home_databases, key_of
+from django_hilo._operations import edit_gapless
+from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
+from django_hilo.admin.qualified_keys import home_databases, key_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER, IdFormat
@@ -35,8 +31,8 @@ class ChangeGaplessForm(ChangeNumberForm):
         if number < self.seen:
             raise forms.ValidationError(
                 gettext(
-                    "The last number is not lowered here: numbers that are in use "
-                    "would come again. If that is meant, stop every process and call "
+                    "The last number is not lowered here: numbers in use would be "
+                    "issued again. If you intend this, stop every process and call "
                     "seed_gapless_number('%(collection)s', %(number)s, force=True)."
                 )
                 % {"collection": key_of(self.instance), "number": number}
@@ -88,7 +84,7 @@ class GaplessCounterAdmin(NumberAdmin):
         using = form.database if obj._state.adding else obj._state.db
         collection = key_of(obj)
         # A seed never lowers: what was taken since the page was opened stays taken.
-        old, new = edit_counter.seed_gapless(
+        old, new = edit_gapless.seed_gapless(
             collection, number, using=using, user=request.user
         )
         if new > number:

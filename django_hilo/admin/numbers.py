@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._allocation.target import fields_of
-from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, qualify, split
+from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm
+from django_hilo.admin.qualified_keys import qualify, split
+from django_hilo.admin.used_by import UsedBy
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 
@@ -34,7 +35,7 @@ class ChangeNumberForm(DatabasesForm):
         pass
 
 
-class NumberAdmin(DatabasesAdmin):
+class NumberAdmin(UsedBy, DatabasesAdmin):
     """A `DatabasesAdmin` whose pages change one number of a row, named ``number``.
 
     Each has a column ``{number}_number`` that shows it as plain digits, whatever
@@ -43,25 +44,18 @@ class NumberAdmin(DatabasesAdmin):
 
     number: ClassVar[str]
     change_form: ClassVar[type[ChangeNumberForm]]
+    # Returns the read-only fields of a page.
+    shown: Callable[[HttpRequest], list[str]]
+    # Sets the number for (request, obj, form, number), of a new counter too, and
+    # returns the row as it is then. form.initial gets the number found under the lock.
+    set_number: Callable[[HttpRequest, Any, Any, int], models.Model]
+    # Returns the history's text about a change from one number to another.
+    change_message: Callable[[int, int], str]
     search_fields = ("collection",)
 
     @admin.display(description=_("collection"), ordering="collection")
     def collection_name(self, counter: Any) -> str:
         return split(counter.collection)[1]  # a gapless counter's key
-
-    @admin.display(description=_("used by"))
-    def used_by(self, counter: Any) -> str:
-        fields = self.fields_of(self.collection_name(counter))
-        labels = {f.model._meta.label for f in fields}
-        return ", ".join(sorted(labels)) or gettext("no model")
-
-    def fields_of(self, collection: str) -> list[Any]:
-        """Return the fields that use a counter."""
-        return fields_of(collection)
-
-    def shown(self, request: HttpRequest) -> list[str]:
-        """Return the read-only fields of a page."""
-        raise NotImplementedError  # pragma: no cover - both admins have some
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
@@ -111,19 +105,6 @@ class NumberAdmin(DatabasesAdmin):
             return
         # The form's message and history need the row as it is now.
         vars(obj).update(vars(qualify(self.set_number(request, obj, form, number))))
-
-    def set_number(
-        self, request: HttpRequest, obj: Any, form: Any, number: int
-    ) -> models.Model:
-        """Set the number, of a new counter too, and return the row as it is then.
-
-        ``form.initial`` gets the number that was found under the lock.
-        """
-        raise NotImplementedError  # pragma: no cover - both admins can
-
-    def change_message(self, old: int, new: int) -> str:
-        """Return the text of the history about a change of the number."""
-        raise NotImplementedError  # pragma: no cover - both admins have one
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False

@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import server_prefixes
-from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm, key_of, qualify
+from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm
+from django_hilo.admin.qualified_keys import key_of, qualify
 from django_hilo.conf import settings
 from django_hilo.identifiers import IdFormat
 from django_hilo.models import ServerPrefix
@@ -66,7 +67,7 @@ class ServerPrefixAdmin(DatabasesAdmin):
     ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
         deleted, *rest = super().get_deleted_objects(objs, request)
         note = gettext("Ids of these nodes have no prefix from the next range on.")
-        return ([*deleted, note], *rest)  # type: ignore[return-value]
+        return ([*deleted, note], *rest)  # type: ignore[return-value] # a list, as Django's
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.delete_queryset(request, [obj])

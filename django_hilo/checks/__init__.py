@@ -12,8 +12,7 @@ from django.core import checks
 def _of(module: str, name: str) -> Any:
     def check(**kwargs: Any) -> list[checks.CheckMessage]:
         found = import_module(f"django_hilo.checks.{module}")
-        messages: list[checks.CheckMessage] = getattr(found, name)(**kwargs)
-        return messages
+        return list(getattr(found, name)(**kwargs))
 
     check.__qualname__ = name
     return check

@@ -17,22 +17,15 @@ from django.db.models import Max, Q
 from django_hilo._allocation.target import given_source, resolve
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
-from django_hilo._operations.table_scan import (
+from django_hilo._operations.highest_numbers import sparing
+from django_hilo._operations.id_format import format_of
+from django_hilo._operations.locations import (
     aliases,
     fields_on,
-    format_of,
-    gapless_fields,
+    gapless_fields_on,
     homes,
-    may_have_table,
-    sparing,
 )
-from django_hilo.checks.servers import (
-    lost_commits,
-    pooler,
-    shared_tag,
-    two_writers,
-    without_locks,
-)
+from django_hilo.checks import servers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import last_gapless_number
@@ -49,40 +42,28 @@ _NEAREST = 3
 
 def check_servers(
     databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[checks.CheckMessage]:
+) -> Iterator[checks.CheckMessage]:
     """Look for ids that would be given twice, lost commits, and what runs out soon."""
     if not (
         is_alias(settings.DATABASE)
         and are_node_tags(settings.NODE_TAG)
         and are_sources(settings.SOURCES)
     ):
-        return []  # check_settings reports them
-    found: list[checks.CheckMessage] = []
+        return  # check_settings reports them
     named = databases or (() if in_tests() else aliases())
-    for alias in aliases():
-        if alias not in named:
-            continue
+    for alias in (each for each in aliases() if each in named):
         connection = connections[alias]
         try:
-            if alias in homes():
-                found += lost_commits(connection)
-                found += without_locks(connection)
-                found += last_numbers(connection)
-                found += shared_tag(connection)
-            found += pooler(connection)
-            found += two_writers(connection)
-            found += low_counters(connection)
-            found += short_columns(connection)
+            of_homes = _OF_HOMES if alias in homes() else ()
+            for check in (*of_homes, *_OF_ALL):
+                yield from check(connection)
         except Error as problem:
             if classify(problem, connection) is not ErrorKind.NO_TABLE:
-                found.append(
-                    checks.Info(
-                        f"The server of {alias!r} could not be inspected: {problem}",
-                        hint="Run the check after migrate, with enough privileges.",
-                        id="django_hilo.I030",
-                    )
+                yield checks.Info(
+                    f"The server of {alias!r} could not be inspected: {problem}",
+                    hint="Run the check after migrate, with enough privileges.",
+                    id="django_hilo.I030",
                 )
-    return found
 
 
 def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
@@ -90,9 +71,8 @@ def low_counters(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
     alias = connection.alias
     for field in fields_on(alias):
         yield from _each(alias, _low_counter, field)
-    for field in gapless_fields():
-        if may_have_table(alias, field.model):
-            yield from _each(alias, _low_gapless_counter, field)
+    for field in gapless_fields_on(alias):
+        yield from _each(alias, _low_gapless_counter, field)
 
 
 def short_columns(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
@@ -120,6 +100,13 @@ def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
         )
 
 
+_OF_HOMES = (
+    *(servers.lost_commits, servers.without_locks, servers.shared_tag),
+    last_numbers,
+)
+_OF_ALL = (servers.pooler, servers.two_writers, low_counters, short_columns)
+
+
 def _each(
     alias: str, check: Callable[[Any, str], Iterator[checks.CheckMessage]], field: Any
 ) -> list[checks.CheckMessage]:
@@ -135,29 +122,18 @@ def _each(
 
 
 def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
-    if not _is_indexed(field):
+    if not _is_indexed(field) or getattr(field, "convention", None) is not None:
         return
-    target = resolve(field, alias)
-    if not field.is_integer:
-        if getattr(field, "convention", None) is not None:
-            return
-        start, end, _ = format_of(target)
-
-        def taken(above: int) -> tuple[int, str] | None:
-            step, width = target.capacities[0], target.width
-            return _next_id(field, alias, start, end, above, step, width)
-
-    elif given_source(field) is not None:
-
-        def taken(above: int) -> tuple[int, str] | None:
-            rows = field.model._base_manager.using(alias)
-            top = rows.aggregate(top=Max(field.attname))["top"] or 0
-            return (top, str(top)) if top > above else None
-
-    else:
+    if field.is_integer and given_source(field) is None:
         return  # each process starts over the rows by itself
+    target = resolve(field, alias)
     last = target.source.read_max(target.using)
-    found = taken(last)
+    if field.is_integer:
+        rows = field.model._base_manager.using(alias)
+        top = rows.aggregate(top=Max(field.attname))["top"] or 0
+        found = (top, str(top)) if top > last else None
+    else:
+        found = _next_id(field, alias, format_of(target), last, target.capacities[0])
     # A range that was reserved meanwhile has rows by now.
     if found is not None and found[0] > target.source.read_max(target.using):
         yield _is_low(field, alias, target.source.name, last, found[1])
@@ -168,8 +144,8 @@ def _low_gapless_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage
         return
     collection = field.collection_name
     last = last_gapless_number(collection, alias)
-    start = IdFormat.of(collection, settings.SEPARATOR).start
-    found = _next_id(field, alias, start, "", last, _NEXT, 0)
+    format = IdFormat.of(collection, settings.SEPARATOR)
+    found = _next_id(field, alias, format, last, _NEXT)
     if found is not None and found[0] > last_gapless_number(collection, alias):
         name = f"gapless counter {collection.lower()!r}"
         yield _is_low(field, alias, name, last, found[1])
@@ -188,13 +164,13 @@ def _is_low(
 
 
 def _next_id(
-    field: Any, alias: str, start: str, end: str, above: int, step: int, width: int
+    field: Any, alias: str, format: IdFormat, above: int, step: int
 ) -> tuple[int, str] | None:
     """Return the lowest of the next numbers that a row has already, and its id."""
     following = range(above + 1, above + 1 + _NEXT)
     firsts = range(above + 1, above + 1 + step * _RANGES, step)
     ids = {
-        f"{start}{str(number).zfill(width)}{end}": number
+        format.text(number): number
         for number in sorted({*following, *firsts})
         if number <= MAX_NUMBER
     }

@@ -11,19 +11,14 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 
+from django_hilo.checks.id_lengths import NO_FIELD, end_of_path, longest_id
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.fields._assigns_ids import AssignsIds
 from django_hilo.fields._text_ids import IdField
-from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, IdFormat, check_collection
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection
 from django_hilo.sources.foreign import ForeignCounter
-
-# What a path to a field raises if the field does not exist.
-_NO_FIELD = (FieldDoesNotExist, AttributeError, TypeError)
-
-# How many anchored models the longest id of a field is followed through.
-_MAX_DEPTH = 8
 
 
 def check_fields(
@@ -96,7 +91,7 @@ def _hilo_errors(field: HiLoField) -> Iterator[Error]:
             f"Use None, or 1 to {MAX_WIDTH}; with {MAX_WIDTH}, ids sort like their "
             f"numbers.",
         )
-    yield from _length_errors(field, _longest(field))
+    yield from _length_errors(field, longest_id(field))
     if field.server_ids:
         yield from _server_id_errors(field)
 
@@ -109,10 +104,10 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
         yield from _import_errors(field, "anchor", anchor)
         return
     try:
-        last = _end_of_path(field.model, anchor)
+        last = end_of_path(field.model, anchor)
         if last is field or last.many_to_many or not last.concrete:
             raise FieldDoesNotExist(f"{last} does not refer to another object.")
-    except _NO_FIELD as error:
+    except NO_FIELD as error:
         yield _error(
             field,
             "E103",
@@ -192,7 +187,7 @@ def _bucket_errors(field: BucketField) -> Iterator[Error]:
         source: Any = field.model._meta.get_field(field.source)
         if source is field or source.many_to_many or not source.concrete:
             raise FieldDoesNotExist(f"{source} does not contain an id.")
-    except _NO_FIELD as error:
+    except NO_FIELD as error:
         yield _error(
             field,
             "E111",
@@ -221,47 +216,6 @@ def _length_errors(field: IdField, longest: int | None) -> Iterator[Error]:
             f"{field.collection_name!r} has {longest} characters.",
             f"Set max_length={longest} or more (add the length of a server prefix).",
         )
-
-
-def _longest(field: HiLoField, depth: int = 0) -> int | None:
-    """Return the length of the longest id, or None if it is not known."""
-    if field.convention is not None:
-        return None
-    tags = settings.NODE_TAG
-    configured = tags.values() if isinstance(tags, dict) else [tags]
-    tag = max((str(tag) for tag in configured), key=len, default="A")
-    parts = (field.collection_name, "/", "", tag if settings.SHOW_NODE_TAG else "")
-    longest = len(IdFormat.of(*parts).text(MAX_NUMBER))
-    if field.anchor is None:
-        return longest
-    if callable(field.anchor) or depth > _MAX_DEPTH:
-        return None
-    anchored = _longest_anchor(field, field.anchor, depth)
-    return None if anchored is None else longest + 1 + anchored
-
-
-def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:
-    try:
-        last: Any = _end_of_path(field.model, path)
-    except _NO_FIELD:
-        return None
-    if isinstance(last, models.ForeignKey):
-        related = last.remote_field.model
-        last = related._meta.pk if isinstance(related, type) else None
-    if isinstance(last, type(field)):
-        return _longest(last, depth + 1)
-    return getattr(last, "max_length", None)
-
-
-def _end_of_path(model: type[models.Model], path: str) -> Any:
-    """Return the last field of a path; raises one of `_NO_FIELD`."""
-    *relations, last = path.split("__")
-    for name in relations:
-        related = model._meta.get_field(name).related_model
-        if not isinstance(related, type):
-            raise FieldDoesNotExist(f"{model._meta.label}.{name} is not a relation.")
-        model = related
-    return model._meta.get_field(last)
 
 
 def _has_source(field: IdField) -> bool:

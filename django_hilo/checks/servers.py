@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
-from django_hilo._operations.table_scan import fields_on, gapless_fields, may_have_table
+from django_hilo._operations.locations import fields_on, gapless_fields_on
 from django_hilo.checks.inspections import inspection_of
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
@@ -75,14 +75,8 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
 
 def _models_without_tags(alias: str) -> list[Any]:
     """Return the models of integer keys, gapless ids and other systems' counters."""
-    fields = [
-        field
-        for field in fields_on(alias)
-        if field.is_integer or given_source(field) is not None
-    ]
-    fields += [
-        field for field in gapless_fields() if may_have_table(alias, field.model)
-    ]
+    fields = [f for f in fields_on(alias) if f.is_integer or given_source(f)]
+    fields += gapless_fields_on(alias)
     return list(dict.fromkeys(field.model for field in fields))
 
 

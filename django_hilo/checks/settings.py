@@ -1,7 +1,7 @@
 """System checks of ``HILO``, key by key."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -18,27 +18,20 @@ from django_hilo.sources.foreign import ForeignCounter
 LONGEST_WAIT = 86_400
 
 
-def check_settings(**kwargs: Any) -> list[checks.CheckMessage]:
+def check_settings(**kwargs: Any) -> Iterator[checks.CheckMessage]:
     """Check the keys of ``HILO`` and their values."""
     given = getattr(django_settings, "HILO", {})
     if not isinstance(given, dict):
         remedy = "Write HILO = {'NODE_TAG': 'A'}, or omit the setting."
-        return [error("HILO must be a dict.", remedy, "E001")]
-    unknown = [
-        error(
-            f"{key!r} is not a key of HILO.",
-            f"Remove it, or correct the spelling: {', '.join(sorted(KEYS))}.",
-            "E001",
-        )
-        for key in given
-        if key not in KEYS
-    ]
-    wrong = [
-        error(_fault_of(key), f"It must be {must}.{_cause_of(key)}", id)
-        for key, is_right, must, id in _RULES
-        if not is_right(getattr(settings, key))
-    ]
-    return [*unknown, *wrong]
+        yield error("HILO must be a dict.", remedy, "E001")
+        return
+    spelling = f"Remove it, or correct the spelling: {', '.join(sorted(KEYS))}."
+    for key in given:
+        if key not in KEYS:
+            yield error(f"{key!r} is not a key of HILO.", spelling, "E001")
+    for key, is_right, must, id in _RULES:
+        if not is_right(getattr(settings, key)):
+            yield error(_fault_of(key), f"It must be {must}.{_cause_of(key)}", id)
 
 
 def error(message: str, hint: str, number: str) -> checks.Error:

@@ -31,7 +31,7 @@ from django_hilo.identifiers import (
     check_server_prefix,
     counter_key,
 )
-from django_hilo.signals import counter_fell_back, range_reserved, send
+from django_hilo.signals import counter_fell_back, range_reserved, send_signal
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
 if TYPE_CHECKING:
@@ -142,10 +142,10 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
         )
         facts = {"using": using, "collection": collection, "node_tag": node_tag}
         numbers = {"max": reservation.met, "known": fell_from}
-        send(counter_fell_back, HiLoDocument, **facts, **numbers)
+        send_signal(counter_fell_back, HiLoDocument, **facts, **numbers)
     logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
-        send(range_reserved, HiLoDocument, using=using, reservation=reservation)
+        send_signal(range_reserved, HiLoDocument, using=using, reservation=reservation)
 
 
 def checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:

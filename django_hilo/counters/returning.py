@@ -12,7 +12,7 @@ from django_hilo.counters import reservation
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import counter_key
-from django_hilo.signals import range_returned, send
+from django_hilo.signals import range_returned, send_signal
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
 if TYPE_CHECKING:
@@ -85,5 +85,5 @@ def return_range(
 
     logger.debug("Returned on %r: %s to %s of %s", using, last + 1, high, collection)
     facts = {"using": using, "collection": collection, "node_tag": node_tag}
-    send(range_returned, HiLoDocument, **facts, last=last)
+    send_signal(range_returned, HiLoDocument, **facts, last=last)
     return last

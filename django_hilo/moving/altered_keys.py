@@ -9,7 +9,7 @@ from django.db.migrations.operations import AlterField, RenameModel
 from django.db.migrations.state import ProjectState
 
 from django_hilo.fields import HiLoField
-from django_hilo.moving.relations import is_ours, names_in
+from django_hilo.moving.relations import has_rows, is_ours, names_in
 
 
 def check_plan(plan: list[tuple[Any, bool]], apps: Any, using: str) -> None:
@@ -80,9 +80,7 @@ def _has_rows(model: type[models.Model], using: str) -> bool:
     tables = set(connection.introspection.table_names())
     if not names_in(table, tables, connection):
         return False
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(table)} LIMIT 1")
-        return cursor.fetchone() is not None
+    return has_rows(connection, table)
 
 
 def _refusal(

@@ -27,33 +27,30 @@ def postgres_keys(move: Move) -> list[ForeignKey]:
     ours = {
         (_oid(move, column.table), column.column): column for column in move.columns
     }
-    with move.connection.cursor() as cursor:
-        for column in filter(lambda each: each.is_referred_to, move.columns):
-            cursor.execute(
-                """
-                SELECT c.oid, c.conname, c.conrelid, c.conrelid::regclass::text,
-                  pg_get_constraintdef(c.oid), a.attname
-                FROM pg_constraint c
-                JOIN pg_attribute k
-                  ON k.attrelid = c.confrelid AND k.attname = %s
-                JOIN pg_attribute a ON a.attrelid = c.conrelid
-                  AND a.attnum = c.conkey[array_position(c.confkey, k.attnum)]
-                WHERE c.contype = 'f' AND c.confrelid = %s AND c.conparentid = 0
-                ORDER BY 4, 2
-                """,
-                [column.column, _oid(move, column.table)],
-            )
-            for oid, name, relation, table, definition, attribute in cursor.fetchall():
-                _check_known(ours, (relation, attribute), name, table, column)
-                add = f"ADD CONSTRAINT {move.sql.name(name)} {definition}"
-                found[oid] = ForeignKey(name, table, table, add)
+    for column in filter(lambda each: each.is_referred_to, move.columns):
+        rows = move.rows(
+            """
+            SELECT c.oid, c.conname, c.conrelid, c.conrelid::regclass::text,
+              pg_get_constraintdef(c.oid), a.attname
+            FROM pg_constraint c
+            JOIN pg_attribute k
+              ON k.attrelid = c.confrelid AND k.attname = %s
+            JOIN pg_attribute a ON a.attrelid = c.conrelid
+              AND a.attnum = c.conkey[array_position(c.confkey, k.attnum)]
+            WHERE c.contype = 'f' AND c.confrelid = %s AND c.conparentid = 0
+            ORDER BY 4, 2
+            """,
+            [column.column, _oid(move, column.table)],
+        )
+        for oid, name, relation, table, definition, attribute in rows:
+            _check_known(ours, (relation, attribute), name, table, column)
+            add = f"ADD CONSTRAINT {move.sql.name(name)} {definition}"
+            found[oid] = ForeignKey(name, table, table, add)
     return list(found.values())
 
 
 def _oid(move: Move, table: str) -> Any:
-    with move.connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass(%s)::oid", [move.sql.name(table)])
-        return cursor.fetchone()[0]
+    return move.rows("SELECT to_regclass(%s)::oid", [move.sql.name(table)])[0][0]
 
 
 def mariadb_keys(move: Move) -> list[ForeignKey]:
@@ -61,32 +58,31 @@ def mariadb_keys(move: Move) -> list[ForeignKey]:
     sql = move.sql
     ours = {(column.table, column.column): column for column in move.columns}
     found: dict[tuple[str, str], ForeignKey] = {}
-    with move.connection.cursor() as cursor:
-        for column in filter(lambda each: each.is_referred_to, move.columns):
-            cursor.execute(
-                """
-                SELECT u.constraint_name, u.table_name, u.column_name,
-                  r.delete_rule, r.update_rule
-                FROM information_schema.key_column_usage u
-                JOIN information_schema.referential_constraints r
-                  ON r.constraint_schema = u.constraint_schema
-                  AND r.constraint_name = u.constraint_name
-                  AND r.table_name = u.table_name
-                WHERE u.referenced_table_schema = database()
-                  AND u.referenced_table_name = %s AND u.referenced_column_name = %s
-                ORDER BY u.table_name, u.constraint_name
-                """,
-                [column.table, column.column],
+    for column in filter(lambda each: each.is_referred_to, move.columns):
+        rows = move.rows(
+            """
+            SELECT u.constraint_name, u.table_name, u.column_name,
+              r.delete_rule, r.update_rule
+            FROM information_schema.key_column_usage u
+            JOIN information_schema.referential_constraints r
+              ON r.constraint_schema = u.constraint_schema
+              AND r.constraint_name = u.constraint_name
+              AND r.table_name = u.table_name
+            WHERE u.referenced_table_schema = database()
+              AND u.referenced_table_name = %s AND u.referenced_column_name = %s
+            ORDER BY u.table_name, u.constraint_name
+            """,
+            [column.table, column.column],
+        )
+        for name, table, its_column, deleting, updating in rows:
+            _check_known(ours, (table, its_column), name, table, column)
+            add = (
+                f"ADD CONSTRAINT {sql.name(name)} "
+                f"FOREIGN KEY ({sql.name(its_column)}) "
+                f"REFERENCES {sql.name(column.table)} ({sql.name(column.column)})"
+                f"{_rule('DELETE', deleting)}{_rule('UPDATE', updating)}"
             )
-            for name, table, its_column, deleting, updating in cursor.fetchall():
-                _check_known(ours, (table, its_column), name, table, column)
-                add = (
-                    f"ADD CONSTRAINT {sql.name(name)} "
-                    f"FOREIGN KEY ({sql.name(its_column)}) "
-                    f"REFERENCES {sql.name(column.table)} ({sql.name(column.column)})"
-                    f"{_rule('DELETE', deleting)}{_rule('UPDATE', updating)}"
-                )
-                found[table, its_column] = ForeignKey(name, sql.name(table), table, add)
+            found[table, its_column] = ForeignKey(name, sql.name(table), table, add)
     for place, column in ours.items():
         if column is not move.key and column.new.db_constraint and place not in found:
             found[place] = _by_django(move, column)

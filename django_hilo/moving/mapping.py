@@ -20,9 +20,18 @@ def table_of(key: Any, connection: Any) -> str:
     return name
 
 
-def create(move: Move, collation: str = "") -> Step:
+def prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+    """Return the steps before the columns change: an id for each UUID, or a UUID."""
+    step = _fill(move, order_by) if move.forwards else _complete(move)
+    return [_create(move), step]
+
+
+def _create(move: Move) -> Step:
     """Return the step that makes the table if it does not exist."""
     length = move.key.new.max_length
+    # One by bytes compares with columns of any other.
+    is_mysql = move.connection.vendor == "mysql"
+    collation = " COLLATE utf8mb4_bin" if is_mysql else ""
     statement = (
         f"CREATE TABLE IF NOT EXISTS {move.sql.name(_table(move))} ("
         f"old_id varchar(36){collation} NOT NULL PRIMARY KEY, "
@@ -32,13 +41,11 @@ def create(move: Move, collation: str = "") -> Step:
     return Step("Create the table of UUIDs and ids", _table(move), "", (statement,))
 
 
-def fill(move: Move, order_by: tuple[str, ...]) -> Step:
+def _fill(move: Move, order_by: tuple[str, ...]) -> Step:
     """Return the step that numbers the rows it does not have yet, and reserves."""
 
     def act(editor: Any) -> None:
-        with move.connection.cursor() as cursor:
-            cursor.execute(f"SELECT COUNT(*) FROM {_missing(move)}")
-            count = cursor.fetchone()[0]
+        [(count,)] = move.rows(f"SELECT COUNT(*) FROM {_missing(move)}")
         if count:
             target = move.target
             wanted = Wanted(count, at_least=count)
@@ -49,23 +56,17 @@ def fill(move: Move, order_by: tuple[str, ...]) -> Step:
     return Step(what, move.key.table, "", (_insert(move, order_by, None),), act)
 
 
-def complete(move: Move) -> Step:
+def _complete(move: Move) -> Step:
     """Return the step that gives UUIDs to rows that were made since."""
     sql, table = move.sql, _table(move)
     rows = f"SELECT {sql.name(move.key.column)} FROM {_missing(move)}"
     insert = f"INSERT INTO {sql.name(table)} (old_id, old_text, new_id) VALUES"
 
     def act(editor: Any) -> None:
-        while True:
-            with move.connection.cursor() as cursor:
-                cursor.execute(f"{rows} LIMIT {_CHUNK}")
-                ids = [row[0] for row in cursor.fetchall()]
-                if not ids:
-                    return
-                cursor.execute(
-                    f"{insert} {', '.join(['(%s, %s, %s)'] * len(ids))}",
-                    [part for each in ids for part in _new_uuid(move, each)],
-                )
+        while ids := move.rows(f"{rows} LIMIT {_CHUNK}"):
+            places = ", ".join(["(%s, %s, %s)"] * len(ids))
+            values = [part for (id,) in ids for part in _new_uuid(move, id)]
+            move.rows(f"{insert} {places}", values)
 
     what = "Give new UUIDs to the rows that were created since"
     return Step(what, table, "", (f"{insert} (a new uuid4 for each of: {rows})",), act)

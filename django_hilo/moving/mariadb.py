@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_hilo.moving import counters, mapping
+from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, mariadb_keys
 from django_hilo.moving.relations import Column, by_table
 from django_hilo.moving.steps import Move, Step, generic_steps, update
@@ -16,13 +16,11 @@ _SHORT = "metadata lock, for a catalogue change"
 def is_text(move: Move, column: Column | None = None) -> bool:
     """Whether a column, or the key's, is a text: after a crash, or on the way back."""
     place = column or move.key
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT data_type FROM information_schema.columns WHERE table_schema = "
-            "database() AND table_name = %s AND column_name = %s",
-            [place.table, place.column],
-        )
-        (found,) = cursor.fetchone()
+    [(found,)] = move.rows(
+        "SELECT data_type FROM information_schema.columns WHERE table_schema = "
+        "database() AND table_name = %s AND column_name = %s",
+        [place.table, place.column],
+    )
     return str(found).lower() == "varchar"
 
 
@@ -37,9 +35,9 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     if move.forwards and not isinstance(move.values, Mapped):
         # Writers that were not stopped may have inserted up to the change of the type.
         changed = next(i for i, step in enumerate(found) if step.what == _TYPE)
-        found.insert(changed + 1, counters.raise_counter(move))
+        found.insert(changed + 1, numbering.raise_counter(move))
     found += generic_steps(move, _ROWS)
-    if not move.forwards and counters.has_default(move):
+    if not move.forwards and numbering.has_default(move):
         found.append(_auto_increment(move))
     found += [
         _add(move, table, [key for key in keys if key.shown == table])
@@ -52,19 +50,15 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 
 def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     if not isinstance(move.values, Mapped):
-        return [counters.raise_counter(move)] if move.forwards else []
-    # One by bytes compares with columns of any other.
-    create = mapping.create(move, " COLLATE utf8mb4_bin")
-    if move.forwards:
-        return [create, mapping.fill(move, order_by)]
-    complete = mapping.complete(move)
+        return [numbering.raise_counter(move)] if move.forwards else []
+    create, last = mapping.prepare(move, order_by)
 
     def act(editor: Any) -> None:
-        # Keys that are UUIDs again, before a crash, are no ids to give UUIDs to.
-        if is_text(move) and complete.act is not None:
-            complete.act(editor)
+        # UUIDs again, before a crash on the way back: they are not ids.
+        if move.forwards or is_text(move):
+            last.run(editor)
 
-    return [create, complete._replace(act=act)]
+    return [create, last._replace(act=act)]
 
 
 _TYPE = "Change the type (a copy of the table)"
@@ -102,13 +96,11 @@ def _collation(move: Move) -> str:
     given = move.key.new.db_parameters(move.connection).get("collation")
     if given:
         return str(given)
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT table_collation FROM information_schema.tables "
-            "WHERE table_schema = database() AND table_name = %s",
-            [move.key.table],
-        )
-        (found,) = cursor.fetchone()
+    [(found,)] = move.rows(
+        "SELECT table_collation FROM information_schema.tables "
+        "WHERE table_schema = database() AND table_name = %s",
+        [move.key.table],
+    )
     return str(found)
 
 
@@ -124,13 +116,12 @@ def _drop(move: Move, key: ForeignKey) -> Step:
 
 
 def _constraints(move: Move, table: str) -> set[str]:
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT constraint_name FROM information_schema.table_constraints "
-            "WHERE table_schema = database() AND table_name = %s",
-            [table],
-        )
-        return {name for (name,) in cursor.fetchall()}
+    found = move.rows(
+        "SELECT constraint_name FROM information_schema.table_constraints "
+        "WHERE table_schema = database() AND table_name = %s",
+        [table],
+    )
+    return {name for (name,) in found}
 
 
 def _add(move: Move, table: str, keys: list[ForeignKey]) -> Step:
@@ -157,7 +148,7 @@ def _auto_increment(move: Move) -> Step:
     alter = f"ALTER TABLE {move.sql.name(move.key.table)} AUTO_INCREMENT ="
 
     def act(editor: Any) -> None:
-        editor.execute(f"{alter} {counters.next_default(move)}", None)
+        editor.execute(f"{alter} {numbering.next_default(move)}", None)
 
     what = "Continue AUTO_INCREMENT above all numbers"
     return Step(what, move.key.table, _SHORT, (f"{alter} <above all numbers>",), act)

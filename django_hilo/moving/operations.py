@@ -9,12 +9,12 @@ from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
 
 from django_hilo._allocation.target import resolve
+from django_hilo._operations.id_format import format_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
 from django_hilo.moving import undeclared_references as undeclared
 from django_hilo.moving.expressions import Sql
-from django_hilo.moving.id_format import id_format_of
 from django_hilo.moving.relations import Generic, columns_of, generic_columns
 from django_hilo.moving.steps import Move, Step
 from django_hilo.moving.values import Integers, Mapped, Values
@@ -131,9 +131,9 @@ class MoveToHiLo(FieldOperation):
         move = self._move(old_key, new_key, connection, forwards)
         if forwards:
             is_resumed = connection.vendor == "mysql" and mariadb.is_text(move)
-            preflight.check_way_there(move, is_resumed)
+            preflight.check_forwards(move, is_resumed)
         else:
-            preflight.check_way_back(move)
+            preflight.check_backwards(move)
         if connection.vendor == "postgresql":
             postgresql.check_views(move)
         return _STEPS[connection.vendor](move, self.order_by)
@@ -162,7 +162,8 @@ class MoveToHiLo(FieldOperation):
         if not is_new:
             preflight.check_tables(new, connection.alias)
         alias = connection.alias
-        target, id_format = id_format_of(new, alias, reads_prefix=not is_new)
+        target = resolve(new, alias)
+        id_format = format_of(target, reads_prefix=not is_new)
         sql = Sql(connection)
         values: Values
         if isinstance(old, models.UUIDField):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.moving import counters, mapping
+from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, postgres_keys
 from django_hilo.moving.relations import Column, by_table
 from django_hilo.moving.steps import Move, Step, generic_steps
@@ -27,15 +27,14 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         Step(what, ", ".join(tables), _EXCLUSIVE, (lock,)),
     ]
     if mapped:
-        last = mapping.fill(move, order_by) if move.forwards else mapping.complete(move)
-        found += [mapping.create(move), last, _function(move)]
+        found += [*mapping.prepare(move, order_by), _function(move)]
     elif move.forwards:
-        found.append(counters.raise_counter(move))
+        found.append(numbering.raise_counter(move))
     found += [_drop(move, key) for key in keys]
-    if move.forwards and counters.has_default(move):
+    if move.forwards and numbering.has_default(move):
         found.append(_drop_default(move))
     found += [_rewrite(move, table, columns) for table, columns in tables.items()]
-    if not move.forwards and counters.has_default(move):
+    if not move.forwards and numbering.has_default(move):
         found.append(_add_identity(move))
     what = "Add the foreign key again, which checks all rows"
     found += [Step(what, key.shown, _EXCLUSIVE, (key.whole,)) for key in keys]
@@ -51,28 +50,27 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
 def check_views(move: Move) -> None:
     """Raise `HiLoError` for views that use the columns, or other such views."""
     found: dict[str, str] = {}
-    with move.connection.cursor() as cursor:
-        for column in move.columns:
-            cursor.execute(
-                """
-                WITH RECURSIVE uses AS (
-                  SELECT d.refobjid AS used, d.refobjsubid AS part, r.ev_class AS by
-                  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
-                  WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class
-                ), found AS (
-                  SELECT uses.by FROM uses JOIN pg_attribute a
-                    ON a.attrelid = uses.used AND a.attnum = uses.part
-                  WHERE uses.used = to_regclass(%s) AND a.attname = %s
-                  UNION SELECT uses.by FROM uses JOIN found ON found.by = uses.used
-                )
-                SELECT DISTINCT c.oid::regclass::text,
-                  CASE c.relkind WHEN 'm' THEN 'materialized view ' ELSE 'view ' END
-                FROM found JOIN pg_class c ON c.oid = found.by
-                WHERE c.relkind IN ('v', 'm')
-                """,
-                [move.sql.name(column.table), column.column],
+    for column in move.columns:
+        rows = move.rows(
+            """
+            WITH RECURSIVE uses AS (
+              SELECT d.refobjid AS used, d.refobjsubid AS part, r.ev_class AS by
+              FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
+              WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid <> r.ev_class
+            ), found AS (
+              SELECT uses.by FROM uses JOIN pg_attribute a
+                ON a.attrelid = uses.used AND a.attnum = uses.part
+              WHERE uses.used = to_regclass(%s) AND a.attname = %s
+              UNION SELECT uses.by FROM uses JOIN found ON found.by = uses.used
             )
-            found.update(cursor.fetchall())
+            SELECT DISTINCT c.oid::regclass::text,
+              CASE c.relkind WHEN 'm' THEN 'materialized view ' ELSE 'view ' END
+            FROM found JOIN pg_class c ON c.oid = found.by
+            WHERE c.relkind IN ('v', 'm')
+            """,
+            [move.sql.name(column.table), column.column],
+        )
+        found.update((name, kind) for name, kind in rows)
     if found:
         names = ", ".join(f"{found[name]}{name}" for name in sorted(found))
         raise HiLoError(
@@ -122,13 +120,11 @@ def _drop_default(move: Move) -> Step:
     sql, key = move.sql, move.key
     table, column = sql.name(key.table), sql.name(key.column)
     alter = f"ALTER TABLE {table} ALTER COLUMN {column} DROP"
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT attidentity <> '', pg_get_serial_sequence(%s, %s) "
-            "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s",
-            [table, key.column, table, key.column],
-        )
-        is_identity, sequence = cursor.fetchone()
+    [(is_identity, sequence)] = move.rows(
+        "SELECT attidentity <> '', pg_get_serial_sequence(%s, %s) "
+        "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s",
+        [table, key.column, table, key.column],
+    )
     statements = [f"{alter} IDENTITY" if is_identity else f"{alter} DEFAULT"]
     if sequence and not is_identity:
         statements.append(f"DROP SEQUENCE {sequence}")
@@ -144,7 +140,7 @@ def _add_identity(move: Move) -> Step:
 
     def act(editor: Any) -> None:
         editor.execute(add, None)
-        editor.execute(f"{alter} RESTART {counters.next_default(move)}", None)
+        editor.execute(f"{alter} RESTART {numbering.next_default(move)}", None)
 
     what = "Continue the identity above all numbers"
     statements = (add, f"{alter} RESTART <above all numbers>")

@@ -11,8 +11,8 @@ from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.moving.counters import highest_number
-from django_hilo.moving.relations import Column, GenericColumn, by_table
+from django_hilo.moving.numbering import highest_number
+from django_hilo.moving.relations import Column, GenericColumn, by_table, has_rows
 from django_hilo.moving.steps import Move
 from django_hilo.moving.values import Mapped
 
@@ -39,17 +39,12 @@ def is_new(
 ) -> bool:
     """Whether no row has, or had, a key: there is nothing to number then."""
     key = columns[0]
-    with connection.cursor() as cursor:
-        for table in by_table(columns):
-            cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(table)} LIMIT 1")
-            if cursor.fetchone() is not None:
-                return False
-    return not generics and (
-        isinstance(key.old, UUIDField) or highest_number(connection, key) == 0
-    )
+    if generics or any(has_rows(connection, table) for table in by_table(columns)):
+        return False
+    return isinstance(key.old, UUIDField) or highest_number(connection, key) == 0
 
 
-def check_way_there(move: Move, is_resumed: bool) -> None:
+def check_forwards(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     _check_computed(move)
     if isinstance(move.values, Mapped):
@@ -85,7 +80,7 @@ def check_way_there(move: Move, is_resumed: bool) -> None:
             )
 
 
-def check_way_back(move: Move) -> None:
+def check_backwards(move: Move) -> None:
     """Raise `HiLoError` if two ids have one number, or a text has none."""
     if isinstance(move.values, Mapped):
         _check_no_strays(move)
@@ -98,18 +93,16 @@ def check_way_back(move: Move) -> None:
     number = f"CASE WHEN {is_digits} THEN CAST({column} AS {kind}) ELSE {number} END"
     _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())
     most = most or MAX_NUMBER
-    with move.connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT MIN(id), MAX(id), number FROM "
-            f"(SELECT {column} AS id, {number} AS number FROM {table}) numbered "
-            f"GROUP BY number HAVING COUNT(*) > 1 OR number IS NULL OR number > {most} "
-            f"ORDER BY number LIMIT 1"
-        )
-        wrong = cursor.fetchone()
-    if wrong is None:
+    wrong = move.rows(
+        f"SELECT MIN(id), MAX(id), number FROM "
+        f"(SELECT {column} AS id, {number} AS number FROM {table}) numbered "
+        f"GROUP BY number HAVING COUNT(*) > 1 OR number IS NULL OR number > {most} "
+        f"ORDER BY number LIMIT 1"
+    )
+    if not wrong:
         _check_no_confusion(move, number)
         return
-    least, greatest, its_number = wrong
+    least, greatest, its_number = wrong[0]
     if its_number is None:
         raise HiLoError(
             f"{key} cannot go back to numbers: {shown(least)} has none. Give such rows "
@@ -127,7 +120,10 @@ def check_way_back(move: Move) -> None:
 
 
 def _check_computed(move: Move) -> None:
-    """Refuse what computes with a key: SQLite would go on, with the text."""
+    """Refuse constraints, indexes and columns computed from a key.
+
+    SQLite would silently compute with the text of the id instead of the number.
+    """
     editor = move.connection.schema_editor()
     has_partial = move.connection.features.supports_partial_indexes
     moved = "|".join({re.escape(move.sql.name(each.column)) for each in move.columns})
@@ -205,7 +201,5 @@ def _strays(move: Move, column: Column, shown: str, condition: str) -> str:
 
 def _examples(move: Move, query: str) -> str:
     """Return the first values that a query finds, as messages show them."""
-    with move.connection.cursor() as cursor:
-        cursor.execute(f"{query} LIMIT {_SHOWN}")
-        found = [" and ".join(map(shown, row)) for row in cursor.fetchall()]
-    return ", ".join(found)
+    found = move.rows(f"{query} LIMIT {_SHOWN}")
+    return ", ".join(" and ".join(map(shown, row)) for row in found)

@@ -11,6 +11,7 @@ from django.apps import apps as installed
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.exceptions import HiLoError
 
 # {"app.Model": (foreign key to ContentType, column with the object's id)}
@@ -102,8 +103,10 @@ def generic_columns(
     """
     if not installed.is_installed("django.contrib.contenttypes"):
         return []
+    quote = connection.ops.quote_name
     tables = set(connection.introspection.table_names())
     type_ids = _type_ids(columns, tables, connection.alias)
+    types = ", ".join(map(str, type_ids))
     found: dict[tuple[str, str], GenericColumn] = {}
     for model, type_name, id_name in _generic_keys(given):
         if not (type_ids and model._meta.managed):
@@ -124,7 +127,9 @@ def generic_columns(
             )
             names = names_in(column.table, tables, connection)
             is_there = {column.column, column.type_column} <= names
-            if is_there and _is_in_use(column, connection):
+            # Others need not have room for ids.
+            of_ours = f"{quote(column.type_column)} IN ({types})"
+            if is_there and has_rows(connection, column.table, of_ours):
                 found[column.table, column.column] = column
     return list(found.values())
 
@@ -172,16 +177,11 @@ def names_in(table: str, tables: set[str], connection: Any) -> set[str]:
         return {each[0] for each in cursor.description}
 
 
-def _is_in_use(column: GenericColumn, connection: Any) -> bool:
-    """Whether a row refers to one of the models: others need not have room for ids."""
-    name = connection.ops.quote_name
-    types = ", ".join(map(str, column.type_ids))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT 1 FROM {name(column.table)} "
-            f"WHERE {name(column.type_column)} IN ({types}) LIMIT 1"
-        )
-        return cursor.fetchone() is not None
+def has_rows(connection: Any, table: str, condition: str = "1 = 1") -> bool:
+    """Whether a table has a row that meets an SQL condition."""
+    quoted = connection.ops.quote_name(table)
+    query = f"SELECT 1 FROM {quoted} WHERE {condition} LIMIT 1"
+    return bool(rows_of(connection, query))
 
 
 def _generic_keys(given: Generic) -> Iterator[tuple[type[models.Model], str, str]]:

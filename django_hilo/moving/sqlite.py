@@ -3,7 +3,7 @@
 from typing import Any
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.moving import counters, mapping
+from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import check_sqlite_keys
 from django_hilo.moving.relations import by_table
 from django_hilo.moving.steps import Move, Step, generic_steps, update
@@ -17,12 +17,10 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     check_sqlite_keys(move)
     mapped = isinstance(move.values, Mapped)
     found: list[Step] = []
-    if mapped and move.forwards:
-        found += [mapping.create(move), mapping.fill(move, order_by)]
-    elif mapped:
-        found.append(mapping.complete(move))
+    if mapped:
+        found += mapping.prepare(move, order_by)
     elif move.forwards:
-        found.append(counters.raise_counter(move))
+        found.append(numbering.raise_counter(move))
     for table, columns in by_table(move.columns).items():
         statement = update(move, table, [column.column for column in columns])
         convert = Step("Convert the values", table, _LOCK, (statement,))
@@ -31,14 +29,14 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     found += generic_steps(move, _LOCK)
     if not move.forwards and mapped:
         found.append(mapping.drop(move))
-    if not move.forwards and counters.has_default(move):
+    if not move.forwards and numbering.has_default(move):
         found.append(_go_on(move))
     return [*found, _check(move)]
 
 
 def _go_on(move: Move) -> Step:
     def go_on(editor: Any) -> None:
-        connection, last = move.connection, counters.next_default(move) - 1
+        connection, last = move.connection, numbering.next_default(move) - 1
         dialect_of(connection).raise_default(connection, move.key.table, last)
 
     what = "Continue AUTOINCREMENT above all numbers"
@@ -62,7 +60,5 @@ def _remake(move: Move, table: str, model: Any) -> Step:
 
 
 def _check(move: Move) -> Step:
-    def act(editor: Any) -> None:
-        move.connection.check_constraints()
-
-    return Step("Check all foreign keys", "", _LOCK, ("PRAGMA foreign_key_check",), act)
+    what, sql = "Check all foreign keys", ("PRAGMA foreign_key_check",)
+    return Step(what, "", _LOCK, sql, lambda _: move.connection.check_constraints())

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django_hilo._allocation.target import Target
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.identifiers import IdFormat
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.relations import Column, GenericColumn
@@ -32,6 +33,10 @@ class Move(NamedTuple):
     @property
     def sql(self) -> Sql:
         return Sql(self.connection)
+
+    def rows(self, query: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows, if it gives any."""
+        return rows_of(self.connection, query, parameters)
 
     def aim(self, column: Column) -> Any:
         """Return the field that a column has after the move."""

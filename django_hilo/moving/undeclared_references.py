@@ -6,7 +6,7 @@ from django.apps import apps as installed
 from django.db.migrations.loader import MigrationLoader
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.moving.relations import Column, is_ours
+from django_hilo.moving.relations import Column, has_rows, is_ours
 
 
 def check_references(columns: list[Column], connection: Any) -> None:
@@ -79,9 +79,6 @@ def _must_move(connection: Any, table: str, column: str) -> bool:
         for row in introspection.get_table_description(cursor, table):
             if row.name == column:
                 kind = introspection.get_field_type(row.type_code, row)
-                cursor.execute(
-                    f"SELECT 1 FROM {quote(table)} "
-                    f"WHERE {quote(column)} IS NOT NULL LIMIT 1"
-                )
-                return kind != "CharField" or cursor.fetchone() is not None
+                is_set = f"{quote(column)} IS NOT NULL"
+                return kind != "CharField" or has_rows(connection, table, is_set)
     return False

@@ -95,4 +95,4 @@ def _user(request: HttpRequest, name: str, password: str, permission: str) -> An
 
 
 def _nobody(message: str) -> Refusal:
-    return Refusal(401, _TYPE, message, _CHALLENGE)
+    return Refusal(401, _TYPE, message, **_CHALLENGE)

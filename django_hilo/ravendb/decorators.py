@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
-from django_hilo._operations.remote import BUSY
+from django_hilo._operations.lending import BUSY
 from django_hilo.exceptions import CounterExhausted, RangeNotLent
 from django_hilo.ravendb.access import TAKE_IDS, check_access
 from django_hilo.ravendb.protocol import Refusal, error_body
@@ -52,13 +52,11 @@ def endpoint(
             names = {k: v for k, v in captured.items() if f"{{{k}}}" in route}
             try:
                 if request.method != method:
-                    text, allowed = (
-                        f"Only {method} is allowed here.",
-                        {"Allow": method},
-                    )
-                    raise Refusal(405, "System.NotSupportedException", text, allowed)
+                    text = f"Only {method} is allowed here."
+                    kind = "System.NotSupportedException"
+                    raise Refusal(405, kind, text, Allow=method)
                 request.META[CALLER] = check_access(request, token, permission)
-                response = view(request, **names)  # type: ignore[call-arg]
+                response = view(request, **names)  # type: ignore[call-arg] # the route's names
             except Exception as error:  # noqa: BLE001 - Django would log the path
                 response = _error(_refusal(error, route), _url(request, route, names))
             return _unstored(response)
@@ -104,7 +102,7 @@ def _unstored(response: HttpResponse) -> HttpResponse:
 def _error(refusal: Refusal, url: str) -> HttpResponse:
     body = error_body(url, refusal.type, str(refusal))
     response = JsonResponse(body, status=refusal.status, headers=refusal.headers)
-    response._has_been_logged = True  # type: ignore[attr-defined]
+    response._has_been_logged = True  # type: ignore[attr-defined] # the stubs lack it
     return response
 
 

@@ -9,20 +9,20 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from django_hilo._allocation.target import Target, home_of
-from django_hilo._operations import edit_counter, remote
+from django_hilo._operations import edit_gapless, known_counters, lending
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.identifiers import MAX_NUMBER, IdFormat, shown
 from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access
-from django_hilo.ravendb.databases import (
+from django_hilo.ravendb.decorators import CALLER, endpoint
+from django_hilo.ravendb.names import (
     alias_of,
     gapless_counter_of,
     make_counter,
     server_tag_of,
 )
-from django_hilo.ravendb.decorators import CALLER, endpoint
 from django_hilo.ravendb.protocol import (
     NextRange,
     Refusal,
@@ -43,11 +43,11 @@ IDENTITY_END = "|"
 def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
-    target = remote.target_of(wanted.tag, alias_of(database))
+    target = known_counters.target_of(wanted.tag, alias_of(database))
     size = capacity_of(wanted, timezone.now(), *target.capacities)
     minimum, caller = _bounded(wanted.last_max, target), request.META[CALLER]
     make_counter(target, caller)
-    lent = remote.lend(target, size, at_least=1, minimum=minimum, issuer=caller)
+    lent = lending.lend(target, size, at_least=1, minimum=minimum, issuer=caller)
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {
@@ -65,10 +65,10 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
 def return_range(request: HttpRequest, database: str) -> HttpResponse:
     """Take the unused end of the caller's range back: 204 in every case, as RavenDB."""
     tag = collection_in(request.GET, "tag")
-    target = remote.target_of(tag, alias_of(database))
+    target = known_counters.target_of(tag, alias_of(database))
     end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
-        remote.take_back(target, end, last, issuer=request.META[CALLER])
+        lending.take_back(target, end, last, issuer=request.META[CALLER])
     except RangeNotReturned as refused:
         logger.debug("A RavenDB client could not return numbers: %s", refused)
     return HttpResponse(status=204)
@@ -107,7 +107,7 @@ def next_identity(request: HttpRequest, database: str) -> HttpResponse:
 @endpoint("POST", "/databases/{database}/identity/seed", access.SEED)
 def seed_identity(request: HttpRequest, database: str) -> HttpResponse:
     """Set the last number, of an unknown collection too, and answer what it is then."""
-    _, last = edit_counter.seed_gapless(
+    _, last = edit_gapless.seed_gapless(
         collection_in(request.GET, "name", IDENTITY_END),
         integer_in(request.GET, "value", least=0),
         force=boolean_in(request.GET, "force"),

@@ -4,7 +4,6 @@ The functions of parameters raise `Refusal` for what they cannot read.
 """
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
@@ -25,17 +24,9 @@ _TIMESTAMP = re.compile(
 class Refusal(Exception):
     """An error answer; ``type`` is the name of .NET's exception."""
 
-    def __init__(
-        self,
-        status: int,
-        type: str,
-        message: str,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, status: int, type: str, message: str, **headers: str) -> None:
         super().__init__(message)
-        self.status = status
-        self.type = type
-        self.headers = headers or {}
+        self.status, self.type, self.headers = status, type, headers
 
 
 class NextRange(NamedTuple):

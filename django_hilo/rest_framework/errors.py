@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 
-from django_hilo._operations.remote import BUSY
+from django_hilo._operations.lending import BUSY
 from django_hilo.exceptions import (
     CounterExhausted,
     CounterNotLowered,
@@ -22,7 +22,7 @@ logger = logging.getLogger("django_hilo")
 
 
 class Conflict(APIException):
-    """The counter, as it is now, does not allow it; asking again does not help."""
+    """The state of the counter does not allow it; trying again does not help."""
 
     status_code = status.HTTP_409_CONFLICT
     default_code = "conflict"
@@ -38,7 +38,7 @@ class NotReturned(Conflict):
 
 
 class Unavailable(APIException):
-    """The server must be mended first."""
+    """The server must be fixed first."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_detail = _("The request failed; see the server's log for the reason.")
@@ -46,7 +46,7 @@ class Unavailable(APIException):
 
 
 class Busy(Unavailable):
-    """It may work when asked again; DRF makes Retry-After of ``wait``, in seconds."""
+    """Trying again may help; DRF sends ``wait``, in seconds, as Retry-After."""
 
     default_detail = _("The database is busy or unavailable; try again.")
     default_code = "busy"
@@ -62,14 +62,14 @@ _ABOUT_THE_COUNTER: dict[type[Exception], type[APIException]] = {
 
 
 def as_api_exception(error: Exception) -> Exception:
-    """Return what DRF answers with, or the error itself where it knows it already."""
+    """Return DRF's exception for an error, or the error itself if DRF handles it."""
     meaning = _ABOUT_THE_COUNTER.get(type(error))
     if meaning is not None:
         return meaning(str(error))
     if isinstance(error, (DataError, IntegrityError)):
         return error
     if isinstance(error, (HiLoError, Error)):
-        # Their texts tell of the server: hosts, ports, aliases. They are for its log.
+        # Their texts may name hosts, ports and aliases, so they go to the log only.
         logger.warning("A request over REST failed: %s", error)
         return Busy() if isinstance(error, BUSY) else Unavailable()
     if isinstance(error, SuspiciousOperation):

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.utils import html
 
-from django_hilo._operations.table_scan import homes
+from django_hilo._operations.locations import homes
 from django_hilo.conf import settings
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,

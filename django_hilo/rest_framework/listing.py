@@ -7,7 +7,7 @@ from rest_framework.filters import BaseFilterBackend, OrderingFilter
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 
-from django_hilo.rest_framework.counters import tag_of
+from django_hilo.rest_framework.lookup import tag_of
 
 
 class CounterPagination(PageNumberPagination):

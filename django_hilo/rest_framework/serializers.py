@@ -30,6 +30,8 @@ class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
 class RaiseMaxSerializer(serializers.Serializer[Any]):
     """The new Max of a counter."""
 
+    # DRF makes bodies of PATCH partial, and drf-spectacular their fields optional.
+    partial = property(lambda self: False, lambda self, given: None)
     max = NumberField(help_text=_("The highest number reserved so far."))
 
 
@@ -109,6 +111,10 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
             "such as orders/NorthServer/1-A. Applies from each process's next range on."
         )
     )
+
+
+class NothingSerializer(serializers.Serializer[Any]):
+    """A body without any field: {} will do."""
 
 
 class GaplessNumberSerializer(serializers.Serializer[Any]):

@@ -3,118 +3,30 @@
 The docstrings are shown in the browsable API and in the schema.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.filters import SearchFilter
-from rest_framework.generics import GenericAPIView, ListAPIView
-from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, Serializer
+from rest_framework.serializers import BaseSerializer
 
-from django_hilo._allocation.target import home_of
-from django_hilo._operations import edit_counter, server_prefixes
+from django_hilo._operations import edit_counter, edit_gapless, lending, server_prefixes
 from django_hilo.conf import settings
 from django_hilo.generator import next_ids
 from django_hilo.identifiers import IdFormat, parse
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.rest_framework import bodies, counters, queries, serializers
-from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
-from django_hilo.rest_framework.errors import as_api_exception
-from django_hilo.rest_framework.listing import (
-    CounterFilter,
-    CounterOrdering,
-    CounterPagination,
-)
+from django_hilo.rest_framework import lookup, queries, serializers
+from django_hilo.rest_framework.base_views import HiLoListView, HiLoView
+from django_hilo.rest_framework.listing import CounterFilter, CounterOrdering
 
 VIEW_DOCUMENTS = "django_hilo.view_hilodocument"
 CHANGE_DOCUMENTS = "django_hilo.change_hilodocument"
 TAKE_IDS = "django_hilo.take_hilo_ids"
 VIEW_PREFIXES = "django_hilo.view_serverprefix"
 CHANGE_PREFIXES = "django_hilo.change_serverprefix"
-
-
-class HiLoView(GenericAPIView[Any]):
-    """The base of all endpoints; a project's defaults of DRF do not weaken it."""
-
-    needs: ClassVar[dict[str, str]]
-    query_class: type[BaseSerializer[Any]] = queries.DatabaseQuery
-    permission_classes = [HasPermissionOfMethod]
-    throttle_classes = [HiLoThrottle]
-    parser_classes = bodies.PARSERS
-    versioning_class = None
-    filter_backends = []
-    pagination_class: type[BasePagination] | None = None
-    query: dict[str, Any] = {}
-
-    # Error pages and mails show variables, and forms: a ticket may be among them.
-    @sensitive_variables()
-    @method_decorator(sensitive_post_parameters("ticket"))
-    def dispatch(
-        self, request: HttpRequest, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
-        return super().dispatch(request, *args, **kwargs)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the query, after the permission and if the method is known."""
-        super().initial(request, *args, **kwargs)
-        if request.query_params and request.method in self.allowed_methods:
-            query = self.query_class(data=request.query_params.dict())
-            query.is_valid(raise_exception=True)
-            self.query = query.validated_data
-
-    def perform_authentication(self, request: Request) -> None:
-        """Check the body's length first: the check of CSRF tokens reads forms."""
-        bodies.check_length(request)
-        super().perform_authentication(request)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        return super().handle_exception(as_api_exception(exc))
-
-    def finalize_response(
-        self, request: Request, response: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Keep every answer, errors included, out of caches."""
-        answer = super().finalize_response(request, response, *args, **kwargs)
-        answer["Cache-Control"] = "no-store"
-        return answer
-
-    @property
-    def database(self) -> str | None:
-        """The alias in the query."""
-        return self.query.get("database")
-
-    @property
-    def home(self) -> str:
-        """The alias in the query, or the home database."""
-        return self.database or home_of(DEFAULT_DB_ALIAS)
-
-    def sent(self) -> dict[str, Any]:
-        """Return the validated body, or raise ValidationError."""
-        serializer = self.get_serializer(data=self.request.data)
-        serializer.is_valid(raise_exception=True)
-        data: dict[str, Any] = serializer.validated_data
-        return data
-
-
-class HiLoListView(HiLoView, ListAPIView[Any]):
-    """Rows of one database, in pages."""
-
-    model: ClassVar[type[Model]]
-    query_class = queries.PageQuery
-    pagination_class = CounterPagination
-
-    def get_queryset(self) -> QuerySet[Any]:
-        return self.model._default_manager.using(self.home)
 
 
 class Counters(HiLoListView):
@@ -147,7 +59,7 @@ class Counter(HiLoView):
         self, request: Request, collection: str, node_tag: str, **names: Any
     ) -> Response:
         """Show a counter."""
-        row = counters.stored(collection, node_tag, self.database)
+        row = lookup.stored(collection, node_tag, self.database)
         return Response(serializers.DocumentSerializer(row).data)
 
     def patch(
@@ -155,7 +67,7 @@ class Counter(HiLoView):
     ) -> Response:
         """Raise Max of a counter."""
         number = self.sent()["max"]
-        row = counters.stored(collection, node_tag, self.database)
+        row = lookup.stored(collection, node_tag, self.database)
         if number - row.max > settings.MAX_FLOOR_JUMP:
             refusal = _(
                 "More than %(jump)s numbers would be skipped. Raise Max in the admin, "
@@ -182,7 +94,7 @@ class NextIds(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take ids."""
         count = self.sent()["count"]
-        target = counters.lendable(collection, self.database)
+        target = lookup.lendable(collection, self.database)
         ids: list[Any] = next_ids(target, count)
         numbers = ids if target.is_integer else [parse(id).number for id in ids]
         answer = {"collection": target.collection, "numbers": numbers, "ids": ids}
@@ -205,8 +117,8 @@ class Ranges(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Reserve a range."""
         size = self.sent()["size"]
-        target = counters.lendable(collection, self.database)
-        lent = edit_counter.lend_range(target, size, user=request.user)
+        target = lookup.lendable(collection, self.database)
+        lent = lending.lend(target, size, user=request.user)
         answer = {
             "collection": target.collection,
             "separator": settings.SEPARATOR,
@@ -233,8 +145,8 @@ class RangeReturn(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Return the unused end of a range."""
         sent = self.sent()
-        target = counters.lendable(collection, self.database)
-        number = edit_counter.return_lent(target, **sent, user=request.user)
+        target = lookup.lendable(collection, self.database)
+        number = lending.take_back(target, **sent, user=request.user)
         return Response({"returned": True, "max": number})
 
 
@@ -254,7 +166,7 @@ class Prefix(HiLoView):
 
     def get_object(self) -> ServerPrefix:
         """Return the prefix as it is, for DRF's answer to OPTIONS."""
-        tag = counters.node(self.kwargs["node_tag"])
+        tag = lookup.node(self.kwargs["node_tag"])
         row = ServerPrefix.objects.using(self.home).filter(pk=tag).first()
         return row or ServerPrefix(node_tag=tag)
 
@@ -262,7 +174,7 @@ class Prefix(HiLoView):
         """Set the server prefix of a node."""
         prefix = self.sent()["prefix"]
         row = server_prefixes.set_prefix(
-            counters.node(node_tag), prefix, using=self.home, user=request.user
+            lookup.node(node_tag), prefix, using=self.home, user=request.user
         )
         return Response(serializers.PrefixSerializer(row).data)
 
@@ -275,13 +187,13 @@ class NextGaplessNumber(HiLoView):
     """
 
     needs = {"POST": TAKE_IDS}
-    serializer_class = Serializer  # nothing is needed; {} will do
+    serializer_class = serializers.NothingSerializer
 
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take a gapless number."""
         self.sent()
-        target = counters.gapless(collection, self.database)
-        number = edit_counter.take_gapless(
+        target = lookup.gapless(collection, self.database)
+        number = edit_gapless.take_gapless(
             target.collection, using=target.using, user=request.user
         )
         id = IdFormat.of(target.collection, settings.SEPARATOR).text(number)

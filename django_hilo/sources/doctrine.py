@@ -43,13 +43,8 @@ class Table(ForeignCounter):
                 f"DBAL's TableGenerator with an increment of {increment} gives the "
                 f"first id of each block twice. Set sequence_increment_by to 1."
             )
-        row = storages.Row(
-            table,
-            "sequence_value",
-            key={"sequence_name": name},
-            start=0,
-            fixed={"sequence_increment_by": 1},
-        )
+        key, fixed = {"sequence_name": name}, {"sequence_increment_by": 1}
+        row = storages.Row(table, "sequence_value", key=key, start=0, fixed=fixed)
         super().__init__(row, formulas.LastUsed(1, max_number))
 
 

@@ -6,7 +6,6 @@
 
 import re
 from abc import abstractmethod
-from typing import NamedTuple
 
 from django.utils.deconstruct import deconstructible
 
@@ -86,17 +85,6 @@ _VERSION = (
 )
 
 
-class _Generator(NamedTuple):
-    """An enhanced generator of the partner, as its formula needs it."""
-
-    increment: int
-    is_row: bool
-    last_used: bool
-    initial_value: int
-    version: str
-    max_number: int
-
-
 class _Enhanced(ForeignCounter):
     """The sequence or row of an enhanced generator, with its optimizer's formula."""
 
@@ -117,34 +105,31 @@ class _Enhanced(ForeignCounter):
         if stored_last_used and segment is None:
             raise ValueError("stored_last_used requires a table with a segment.")
         self._has_version = version is not None
-        version = _LATEST if version is None else version
-        last_used = segment is not None and _number(version) >= (5, 3)
-        if stored_last_used is not None:
-            last_used = stored_last_used
+        self._version = _LATEST if version is None else version
+        last_used = segment is not None and _number(self._version) >= (5, 3)
+        self._last_used = last_used if stored_last_used is None else stored_last_used
+        self._increment, self._initial_value = increment, initial_value
+        self._max_number = max_number
         storage: Storage
         if sequence is not None and table is None:
             if segment is not None:
                 raise ValueError(f"segment={segment!r} needs table=, not sequence=.")
             storage = Sequence(sequence)
-        elif sequence is None and table is not None and segment is None:
-            storage = Row(table, column)
         elif sequence is None and table is not None:
-            start = initial_value - 1 if last_used else initial_value
-            storage = Row(table, column, key={segment_column: segment}, start=start)
+            start = None if segment is None else initial_value - self._last_used
+            key = {} if segment is None else {segment_column: segment}
+            storage = Row(table, column, key=key, start=start)
         else:
             raise ValueError("Pass either sequence= or table=.")
-        is_row = table is not None
-        generator = _Generator(
-            increment, is_row, last_used, initial_value, version, max_number
-        )
-        super().__init__(storage, self._formula(generator))
+        self.storage = storage
+        super().__init__(storage, self._formula())
 
     @property
     def missing(self) -> str:
         return "" if self._has_version else _VERSION
 
     @abstractmethod
-    def _formula(self, generator: _Generator) -> formulas.Formula:
+    def _formula(self) -> formulas.Formula:
         """Return the formula of the optimizer."""
 
 
@@ -156,16 +141,16 @@ class EnhancedHiLo(_Enhanced):
     of `Pooled`.
     """
 
-    def _formula(self, generator: _Generator) -> formulas.Formula:
-        if _number(generator.version) < (5, 2, 10):
+    def _formula(self) -> formulas.Formula:
+        if _number(self._version) < (5, 2, 10):
             raise UnsafeSource(
-                f"The optimizer 'hilo' of Hibernate {generator.version} gives ids "
+                f"The optimizer 'hilo' of Hibernate {self._version} gives ids "
                 f"twice as soon as two processes run (HHH-3628): 810 of 1,500 when "
                 f"measured. Use Hibernate 5.2.10 or later, or its optimizer "
                 f"'pooled-lo'."
             )
-        shift = 0 if generator.last_used else -1
-        return formulas.HiLo(generator.increment, shift, 1, generator.max_number)
+        shift = 0 if self._last_used else -1
+        return formulas.HiLo(self._increment, shift, 1, self._max_number)
 
 
 @deconstructible(path="django_hilo.sources.hibernate.Pooled")
@@ -181,13 +166,11 @@ class Pooled(_Enhanced):
       each block starts one number lower.
     """
 
-    def _formula(self, generator: _Generator) -> formulas.Formula:
-        increment, max_number = generator.increment, generator.max_number
-        if _number(generator.version) < (4, 3, 11):
-            return formulas.PooledBelow(increment, max_number)
-        return formulas.Pooled(
-            increment, generator.initial_value, generator.last_used, max_number
-        )
+    def _formula(self) -> formulas.Formula:
+        if _number(self._version) < (4, 3, 11):
+            return formulas.PooledBelow(self._increment, self._max_number)
+        sizes = self._increment, self._initial_value
+        return formulas.Pooled(*sizes, self._last_used, self._max_number)
 
 
 @deconstructible(path="django_hilo.sources.hibernate.PooledLo")
@@ -198,10 +181,10 @@ class PooledLo(_Enhanced):
     arguments are those of `Pooled`.
     """
 
-    def _formula(self, generator: _Generator) -> formulas.Formula:
-        kind = formulas.LastUsed if generator.last_used else formulas.PooledLo
-        formula = kind(generator.increment, generator.max_number)
-        return kind(1, generator.max_number) if generator.is_row else formula
+    def _formula(self) -> formulas.Formula:
+        kind = formulas.LastUsed if self._last_used else formulas.PooledLo
+        formula = kind(self._increment, self._max_number)  # also checks the increment
+        return kind(1, self._max_number) if isinstance(self.storage, Row) else formula
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -439,7 +439,7 @@ def test_lowering_asks_first_and_says_which_ids_come_again(admin_client):
     assert read_max("orders") == 100
     # Still without the tick:
     again = admin_client.post(ORDERS + "change/", hidden_of(page) | {"max": 20})
-    assert "Then tick this box" in text_of(again)
+    assert "Then tick the box" in text_of(again)
     assert hidden_of(again) == hidden_of(page)
     assert read_max("orders") == 100
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterable
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -27,7 +28,8 @@ from tests.support.databases import CHOSEN
 CHECKS = hilo_checks.__name__
 
 
-def ids(messages: list[checks.CheckMessage]) -> list[str]:
+def ids(found: Iterable[checks.CheckMessage]) -> list[str]:
+    messages = list(found)
     for message in messages:
         assert message.hint
         assert " Name " not in message.hint.replace(". Name ", "")  # a sentence each
@@ -90,7 +92,7 @@ class TestSettings:
 
     def test_without_settings(self, settings):
         del settings.HILO
-        assert settings_checks.check_settings() == []
+        assert list(settings_checks.check_settings()) == []
 
     def test_the_message_names_value_and_remedy(self, settings):
         settings_with(settings, CAPACTIY=5, SEPARATOR="-")
@@ -142,7 +144,7 @@ class TestSettings:
 
 class TestHomes:
     def test_a_tag_for_each_database(self):
-        assert database_checks.check_homes() == []
+        assert list(database_checks.check_homes()) == []
 
     def test_one_tag_for_two_databases(self, settings):
         settings.HILO = {"NODE_TAG": "A"}
@@ -161,22 +163,22 @@ class TestHomes:
 
     def test_a_database_that_is_not_tested(self, monkeypatch):
         monkeypatch.setattr(type(connections["default"]), "vendor", "oracle")
-        found = database_checks.check_homes()
+        found = list(database_checks.check_homes())
         assert "W034" in ids(found)
         assert "'default'" in next(m.msg for m in found if m.id.endswith("W034"))
 
     @pytest.mark.django_db(databases=["default", "other"])
     def test_hidden_tags_need_different_prefixes(self, settings):
         aliases = ["default", "other"]
-        assert database_checks.check_hidden_tags(aliases) == []
+        assert list(database_checks.check_hidden_tags(aliases)) == []
         settings_with(settings, SHOW_NODE_TAG=False)
-        assert database_checks.check_hidden_tags() == []
+        assert list(database_checks.check_hidden_tags()) == []
         assert ids(database_checks.check_hidden_tags(aliases)) == ["E009"]
         settings_with(settings, SHOW_NODE_TAG=False, DATABASE="default")
-        assert database_checks.check_hidden_tags(aliases) == []
+        assert list(database_checks.check_hidden_tags(aliases)) == []
         settings_with(settings, SHOW_NODE_TAG=False)
         ServerPrefix.objects.using("other").create(node_tag="B", prefix="South/")
-        assert database_checks.check_hidden_tags(aliases) == []
+        assert list(database_checks.check_hidden_tags(aliases)) == []
 
 
 def own_ids(model: type[models.Model]) -> list[str]:

@@ -40,7 +40,7 @@ on_a_server = pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one inte
 
 
 def found(id: str, using: str = "default") -> list[checks.CheckMessage]:
-    messages = check_servers([using])
+    messages = list(check_servers([using]))
     return [message for message in messages if message.id == f"django_hilo.{id}"]
 
 

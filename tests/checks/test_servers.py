@@ -49,7 +49,7 @@ class TestTheDeployCheck:
     def test_asks_nothing_in_tests_that_name_no_database(self):
         HiLoDocument.objects.create(collection="a", node_tag="A", max=MAX_NUMBER)
         assert found()
-        assert check_servers() == []
+        assert list(check_servers()) == []
 
     def test_leaves_wrong_settings_to_their_own_check(self, settings):
         settings.HILO = {"NODE_TAG": 5}
@@ -57,7 +57,7 @@ class TestTheDeployCheck:
 
     def test_tells_of_a_database_that_does_not_answer(self, monkeypatch):
         fail = Mock(side_effect=OperationalError("no route to host"))
-        monkeypatch.setattr("django_hilo.checks.deployment.two_writers", fail)
+        monkeypatch.setattr("django_hilo.checks.deployment._OF_ALL", (fail,))
         message = found()["django_hilo.I030"]
         assert "no route to host" in message.msg
         assert message.level == checks.INFO
@@ -66,7 +66,7 @@ class TestTheDeployCheck:
         def fail(connection):
             execute("SELECT * FROM no_such_table")
 
-        monkeypatch.setattr("django_hilo.checks.deployment.two_writers", fail)
+        monkeypatch.setattr("django_hilo.checks.deployment._OF_ALL", (fail,))
         assert not found()
 
 

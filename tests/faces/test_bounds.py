@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from django_hilo._allocation import pool
 from django_hilo.identifiers import DocumentId
 from django_hilo.models import GaplessCounter, HiLoDocument
-from django_hilo.ravendb import databases
+from django_hilo.ravendb import names
 
 
 class TestNumbersThatPythonDoesNotPrint:
@@ -108,7 +108,7 @@ class TestCollections:
 
     @pytest.mark.parametrize("of", [HiLoDocument, GaplessCounter])
     def test_new_names_end_somewhere(self, api, monkeypatch, of):
-        monkeypatch.setattr(databases, "MOST_COUNTERS", 3)
+        monkeypatch.setattr(names, "MOST_COUNTERS", 3)
         for number in range(3):
             assert make(api, of, f"c{number}").status_code in (200, 201)
         answer = make(api, of, "c3")
@@ -120,7 +120,7 @@ class TestCollections:
 
     @pytest.mark.parametrize("of", [HiLoDocument, GaplessCounter])
     def test_one_token_leaves_room_to_the_others(self, api, monkeypatch, of):
-        monkeypatch.setattr(databases, "MOST_OF_ONE", 2)
+        monkeypatch.setattr(names, "MOST_OF_ONE", 2)
         for number in range(2):
             assert make(api, of, f"c{number}").status_code in (200, 201)
         assert api.put(f"{BACK}?tag=c1&end=32&last=9").status_code == 204

@@ -374,9 +374,9 @@ class TestPython:
     def test_settings(self, settings, text):
         for name in ("NODE_TAG", "SEPARATOR", "DATABASE"):
             settings.HILO = {name: text}
-            assert check_settings(app_configs=None), name
+            assert list(check_settings(app_configs=None)), name
         settings.HILO = {text: 1}
-        assert check_settings(app_configs=None)
+        assert list(check_settings(app_configs=None))
         settings.HILO = {"SEPARATOR": text}
         with pytest.raises(HiLoError):
             str(DocumentId("orders", "", 1, separator=text))

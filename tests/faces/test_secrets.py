@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils.log import AdminEmailHandler
 from rest_framework.test import APIClient
 
-from django_hilo._operations import edit_counter
+from django_hilo._operations import edit_counter, lending
 from django_hilo.counters import reserve, return_range
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.models import HiLoDocument
@@ -128,7 +128,7 @@ class TestRest:
             own = named.get("ticket") or arguments
             raise RuntimeError(f"unlucky {len(own)}")
 
-        monkeypatch.setattr(edit_counter, "return_lent", fail)
+        monkeypatch.setattr(lending, "take_back", fail)
         handler = AdminEmailHandler(include_html=True)
         logger = logging.getLogger("django.request")
         logger.addHandler(handler)
@@ -141,5 +141,5 @@ class TestRest:
         told = [
             m.body + "".join(a.content for a in m.alternatives) for m in mail.outbox
         ]
-        assert any("unlucky" in text and "return_lent" in text for text in told)
+        assert any("unlucky" in text and "take_back" in text for text in told)
         assert not any(ticket in text for text in told)

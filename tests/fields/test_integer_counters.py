@@ -14,7 +14,7 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import resolve
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
-from django_hilo._operations.table_scan import counter_fields
+from django_hilo._operations.locations import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
 from django_hilo.counters.own import ColumnCounter
@@ -111,7 +111,7 @@ class TestSequences:
     def test_a_table_without_one(self, no_sequence, new_process):
         with pytest.raises(SourceMismatch, match="not nextval.. of one ascending"):
             Crate.objects.create()
-        found = check_sources(databases=["default"])
+        found = list(check_sources(databases=["default"]))
         assert [each.id for each in found] == ["django_hilo.W024"]
         assert "numbers_crate" in found[0].msg
 

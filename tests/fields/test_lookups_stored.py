@@ -9,7 +9,7 @@ from django.db.migrations.state import ProjectState
 from django.db.models import Exists, F, Index, Max, OuterRef
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._operations.table_scan import _highest, highest_number
+from django_hilo._operations.highest_numbers import _highest, highest_number
 from django_hilo.fields import BucketField, HiLoField
 from django_hilo.fields.lookups import Number
 from django_hilo.sharding import bucket_of

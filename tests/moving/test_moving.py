@@ -13,12 +13,13 @@ from django.db.migrations.optimizer import MigrationOptimizer
 from django.db.migrations.writer import MigrationWriter
 
 from django_hilo._allocation import pool
+from django_hilo._allocation.target import resolve
+from django_hilo._operations.id_format import format_of
 from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.moving import MoveToHiLo
-from django_hilo.moving.id_format import id_format_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import (
     APP,
@@ -644,8 +645,8 @@ def test_missing_tables_of_ours_are_told(stage, monkeypatch):
 def test_each_database_has_its_own_tag(stage):
     stage.migrate(owner(BIG(primary_key=True)), move_owner())
     field = stage.model("Owner")._meta.get_field("id")
-    assert id_format_of(field, "other")[1].text(7) == "owners/7-B"
-    assert id_format_of(field, "default")[1].text(7) == "owners/7-A"
+    assert format_of(resolve(field, "other")).text(7) == "owners/7-B"
+    assert format_of(resolve(field, "default")).text(7) == "owners/7-A"
 
 
 def alter(field=None, model="owner"):

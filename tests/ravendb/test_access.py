@@ -285,7 +285,7 @@ class TestNothingIsLogged:
         self, client, settings, monkeypatch, caplog, error, status, told
     ):
         """The mails to the administrators show each variable of each frame."""
-        monkeypatch.setattr(hilo_views.remote, "lend", Mock(side_effect=error))
+        monkeypatch.setattr(hilo_views.lending, "lend", Mock(side_effect=error))
         mails = mails_with_variables()
         logging.getLogger("django_hilo").addHandler(mails)
         try:

@@ -18,7 +18,7 @@ from django_hilo.counters.own import OwnCounter
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb import decorators, hilo_views
-from django_hilo.ravendb.databases import server_tag_of
+from django_hilo.ravendb.names import server_tag_of
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.counters import max_of, preset

@@ -12,7 +12,9 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from rest_framework.test import APIClient
 
-from django_hilo._operations.remote import known_gapless_target, lend
+from django_hilo._allocation.target import resolve
+from django_hilo._operations.known_counters import known_gapless_target
+from django_hilo._operations.lending import lend
 from django_hilo.checks.fields import check_field
 from django_hilo.exceptions import CounterExhausted, HiLoError, RangeNotLent
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
@@ -162,7 +164,7 @@ class TestLending:
 
     def test_ranges_are_not_lent(self):
         with pytest.raises(RangeNotLent, match=r"come from hibernate_unique_key"):
-            lend(Order, 10)
+            lend(resolve(Order), 10)
         assert stored_hi() == 1
 
     def test_over_rest_that_is_a_conflict(self, client):

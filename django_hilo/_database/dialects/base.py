@@ -101,7 +101,7 @@ class Dialect:
 
 
 def rows_of(
-    connection: BaseDatabaseWrapper, query: str, parameters: list[Any] | None = None
+    connection: BaseDatabaseWrapper, query: str, parameters: Any = None
 ) -> list[tuple[Any, ...]]:
     """Run a statement and return its rows, if it gives any."""
     with connection.cursor() as cursor:

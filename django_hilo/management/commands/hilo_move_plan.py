@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from django_hilo._database.dialects.base import rows_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.finding import Found, moves_in
 from django_hilo.moving.steps import Step
@@ -64,26 +65,22 @@ class Command(BaseCommand):
     def show(self, number: int, step: Step, connection: Any) -> None:
         self.stdout.write(f"{number}. {step.what}")
         if step.table:
-            rows = ", ".join(
-                f"{table} ({count} rows)" if count is not None else table
-                for table, count in _counted(step.table, connection)
-            )
-            self.stdout.write(f"   table: {rows}")
+            self.stdout.write(f"   table: {_counted(step.table, connection)}")
         if step.lock:
             self.stdout.write(f"   lock: {step.lock}")
         for statement in step.sql:
             self.stdout.write(f"   {statement}")
 
 
-def _counted(tables: str, connection: Any) -> list[tuple[str, int | None]]:
+def _counted(tables: str, connection: Any) -> str:
+    """Return the names of tables, each with the number of its rows if it exists."""
     known = set(connection.introspection.table_names())
-    found: list[tuple[str, int | None]] = []
-    with connection.cursor() as cursor:
-        for table in tables.split(", "):
-            if table not in known:
-                found.append((table, None))
-                continue
+    found = []
+    for table in tables.split(", "):
+        rows = ""
+        if table in known:
             quoted = connection.ops.quote_name(table)
-            cursor.execute(f"SELECT COUNT(*) FROM {quoted}")  # noqa: S608 - quoted
-            found.append((table, cursor.fetchone()[0]))
-    return found
+            query = f"SELECT COUNT(*) FROM {quoted}"  # noqa: S608 - quoted
+            rows = f" ({rows_of(connection, query)[0][0]} rows)"
+        found.append(f"{table}{rows}")
+    return ", ".join(found)

@@ -8,14 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._allocation.target import resolve
-from django_hilo._operations.table_scan import (
-    aliases,
-    fields_on,
-    gapless_fields,
-    highest_number,
-    may_have_table,
-    sparing,
-)
+from django_hilo._operations.highest_numbers import highest_number, sparing
+from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
@@ -49,14 +43,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.verbosity, using = options["verbosity"], options["database"]
+        self.verbosity, self.is_dry_run = options["verbosity"], options["dry_run"]
+        using = options["database"]
         wanted = {collection.lower() for collection in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
-        tasks += [
-            (field, self.raise_gapless)
-            for field in gapless_fields()
-            if may_have_table(using, field.model)
-        ]
+        tasks += [(field, self.raise_gapless) for field in gapless_fields_on(using)]
         if not tasks:
             elsewhere = [alias for alias in aliases() if any(fields_on(alias))]
             if elsewhere:
@@ -77,7 +68,7 @@ class Command(BaseCommand):
             if not wanted or field.collection_name.lower() in wanted:
                 try:
                     with sparing(using):
-                        raise_it(field, using, options["dry_run"])
+                        raise_it(field, using)
                 except (Error, HiLoError) as error:
                     failed += 1
                     told = f"{field}: {str(error).strip()}"
@@ -88,41 +79,32 @@ class Command(BaseCommand):
                 f"see the errors above."
             )
 
-    def raise_one(self, field: Any, using: str, dry_run: bool) -> None:
+    def raise_one(self, field: Any, using: str) -> None:
         target = resolve(field, using)
         highest = highest_number(field, using, target.node_tag)
         current = target.source.read_max(target.using)
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
         raise_it = partial(target.source.raise_floor, target.using, highest)
-        self.raise_if_lower(name, current, highest, raise_it, dry_run)
+        self.raise_if_lower(name, current, highest, raise_it)
         is_own = isinstance(target.source, OwnCounter)
-        if is_own and 0 < highest <= current and not dry_run:
+        if is_own and 0 < highest <= current and not self.is_dry_run:
             # After a restore the counter has the ticket of a range whose return must
             # not lower Max under the highest id.
             raise_it()
 
-    def raise_gapless(self, field: Any, using: str, dry_run: bool) -> None:
-        collection = field.collection_name
-        highest = highest_number(field, using, "")
-        self.raise_if_lower(
-            f"{field}: the last gapless number of {collection!r} on {using!r}",
-            last_gapless_number(collection, using),
-            highest,
-            partial(seed_gapless_number, collection, highest, using),
-            dry_run,
-        )
+    def raise_gapless(self, field: Any, using: str) -> None:
+        collection, highest = field.collection_name, highest_number(field, using, "")
+        name = f"{field}: the last gapless number of {collection!r} on {using!r}"
+        raise_it = partial(seed_gapless_number, collection, highest, using)
+        current = last_gapless_number(collection, using)
+        self.raise_if_lower(name, current, highest, raise_it)
 
     def raise_if_lower(
-        self,
-        name: str,
-        current: int,
-        highest: int,
-        raise_it: Callable[[], object],
-        dry_run: bool,
+        self, name: str, current: int, highest: int, raise_it: Callable[[], object]
     ) -> None:
         if highest <= current:
             self.say(f"{name} is {current}, the highest number in use is {highest}.")
-        elif dry_run:
+        elif self.is_dry_run:
             self.say(f"{name} would be raised from {current} to {highest}.")
         else:
             raise_it()

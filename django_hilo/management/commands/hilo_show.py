@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 
 from django_hilo._operations import report
+from django_hilo._operations.locations import aliases, homes
 from django_hilo._operations.report import Row
-from django_hilo._operations.table_scan import aliases, homes
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000

@@ -50,33 +50,47 @@ def folded(connection: BaseDatabaseWrapper, column: str) -> str:
     return name if connection.vendor == "postgresql" else name.casefold()
 
 
+_COLUMNS = {
+    "postgresql": "SELECT attname, CASE typtype WHEN 'd' THEN "
+    "format_type(typbasetype, typtypmod) ELSE format_type(atttypid, atttypmod) "
+    "END FROM pg_catalog.pg_attribute "
+    "JOIN pg_catalog.pg_type ON pg_type.oid = atttypid "
+    "WHERE attrelid = to_regclass(%(whole)s) AND attnum > 0 AND NOT attisdropped",
+    "mysql": "SELECT column_name, column_type FROM information_schema.columns "
+    "WHERE table_schema = coalesce(%(schema)s, database()) AND table_name = %(name)s",
+    "sqlite": "SELECT name, type FROM "
+    "pragma_table_info(%(name)s, coalesce(%(schema)s, 'main'))",
+}
+_UNIQUE_KEYS = {
+    "postgresql": "SELECT indexrelid, attname FROM pg_catalog.pg_index "
+    "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = ANY(indkey) "
+    "WHERE indrelid = to_regclass(%(whole)s) AND indisunique "
+    "AND indpred IS NULL AND indexprs IS NULL",
+    "mysql": "SELECT index_name, column_name FROM information_schema.statistics "
+    "WHERE table_schema = coalesce(%(schema)s, database()) AND table_name = %(name)s "
+    "AND NOT non_unique",
+    # An INTEGER PRIMARY KEY has no index of its own.
+    "sqlite": "SELECT NULL, name FROM "
+    "pragma_table_info(%(name)s, coalesce(%(schema)s, 'main')) WHERE pk > 0 UNION ALL "
+    "SELECT keys.name, columns.name FROM "
+    "pragma_index_list(%(name)s, coalesce(%(schema)s, 'main')) AS keys, "
+    "pragma_index_info(keys.name, coalesce(%(schema)s, 'main')) AS columns "
+    'WHERE keys."unique" AND NOT keys.partial',
+}
+
+
 def columns_of(connection: BaseDatabaseWrapper, table: str) -> dict[str, str]:
-    """Return the types of a table's columns by name; empty where there is no table."""
-    schema, name = schema_and_name(table)
-    if connection.vendor == "postgresql":
-        found = rows_of(
-            connection,
-            "SELECT attname, CASE typtype WHEN 'd' THEN "
-            "format_type(typbasetype, typtypmod) ELSE format_type(atttypid, atttypmod) "
-            "END FROM pg_catalog.pg_attribute "
-            "JOIN pg_catalog.pg_type ON pg_type.oid = atttypid "
-            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [named(connection, table)],
-        )
-    elif connection.vendor == "mysql":
-        found = rows_of(
-            connection,
-            "SELECT column_name, column_type FROM information_schema.columns "
-            "WHERE table_schema = coalesce(%s, database()) AND table_name = %s",
-            [schema, name],
-        )
-    else:
-        found = rows_of(
-            connection,
-            "SELECT name, type FROM pragma_table_info(%s, %s)",
-            [name, schema or "main"],
-        )
+    """Return the types of a table's columns by name; empty if there is no table."""
+    found = _about(connection, _COLUMNS, table)
     return {folded(connection, _whole(name)): kind.lower() for name, kind in found}
+
+
+def _about(
+    connection: BaseDatabaseWrapper, queries: dict[str, str], table: str
+) -> list[tuple[Any, ...]]:
+    schema, name = schema_and_name(table)
+    place = {"whole": named(connection, table), "schema": schema, "name": name}
+    return rows_of(connection, queries[connection.vendor], place)
 
 
 def limit_of(connection: BaseDatabaseWrapper, kind: str) -> int | None:
@@ -100,36 +114,8 @@ def has_unique_key(
     connection: BaseDatabaseWrapper, table: str, columns: set[str]
 ) -> bool:
     """Whether no two rows can have the same values in some of these columns."""
-    schema, name = schema_and_name(table)
-    if connection.vendor == "postgresql":
-        found = rows_of(
-            connection,
-            "SELECT indexrelid, attname FROM pg_catalog.pg_index "
-            "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = "
-            "ANY(indkey) WHERE indrelid = to_regclass(%s) AND indisunique "
-            "AND indpred IS NULL AND indexprs IS NULL",
-            [named(connection, table)],
-        )
-    elif connection.vendor == "mysql":
-        found = rows_of(
-            connection,
-            "SELECT index_name, column_name FROM information_schema.statistics "
-            "WHERE table_schema = coalesce(%s, database()) AND table_name = %s "
-            "AND NOT non_unique",
-            [schema, name],
-        )
-    else:
-        # An INTEGER PRIMARY KEY has no index of its own.
-        found = rows_of(
-            connection,
-            "SELECT NULL, name FROM pragma_table_info(%s, %s) WHERE pk > 0 UNION ALL "
-            "SELECT keys.name, columns.name FROM pragma_index_list(%s, %s) AS keys, "
-            "pragma_index_info(keys.name, %s) AS columns "
-            'WHERE keys."unique" AND NOT keys.partial',
-            [name, schema or "main", name, schema or "main", schema or "main"],
-        )
     keys: dict[Any, set[str | None]] = {}
-    for key, column in found:
+    for key, column in _about(connection, _UNIQUE_KEYS, table):
         # SQLite has no name for an expression.
         of_key = None if column is None else folded(connection, _whole(column))
         keys.setdefault(key, set()).add(of_key)

@@ -241,11 +241,8 @@ class Row(Storage):
                 "Let the partner create its schema, or create it in a migration.",
                 is_certain=False,
             )
-        missing = [
-            name
-            for name in (self.column, *self.key, *self.fixed)
-            if catalog.folded(connection, name) not in kinds
-        ]
+        names = (self.column, *self.key, *self.fixed)
+        missing = [n for n in names if catalog.folded(connection, n) not in kinds]
         if missing:
             return Fault(
                 f"The table {self.table!r} on {connection.alias!r} has no column "

@@ -48,10 +48,8 @@ class Sequence(Storage):
                 runs = self._drawn(connection, formula, size, missing)
             for first, last in runs:
                 for ids in formula.ids_between(first, last):
-                    low, high = (
-                        max(ids.low, minimum + 1),
-                        min(ids.high, formula.max_number),
-                    )
+                    low = max(ids.low, minimum + 1)
+                    high = min(ids.high, formula.max_number)
                     if low <= high:
                         found.append(Range(low, high))
                         missing -= high - low + 1

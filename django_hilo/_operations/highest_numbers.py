@@ -1,29 +1,16 @@
 """Look into the tables of the models for the highest number of a counter."""
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, Error, connections, models, router, transaction
+from django.db import Error, connections, transaction
 from django.db.models import F, Max
 from django.db.models.functions import Lower
 
-from django_hilo._allocation.target import (
-    Target,
-    counter_fields,
-    fields_of,
-    given_source,
-    home_of,
-    routed,
-)
-from django_hilo.conf import settings
-from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.source import Source
-from django_hilo.fields import GaplessIdField
+from django_hilo._allocation.target import fields_of
+from django_hilo._operations.locations import fields_on, served_by
 from django_hilo.fields.lookups import Number
-from django_hilo.identifiers import IdFormat, parse_or_none
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.identifiers import parse_or_none
 
 _CHUNK = 10_000
 
@@ -37,96 +24,6 @@ class Highest(NamedTuple):
     id: str
     rows: int  # with a number up to that of `highest_numbers`
     error: str
-
-
-def gapless_fields() -> Iterator[Any]:
-    """Yield the fields of all installed models whose ids may be gapless."""
-    for model in apps.get_models():
-        if not model._meta.proxy:
-            for field in model._meta.local_fields:
-                gives = isinstance(field, GaplessIdField) or getattr(
-                    field, "server_ids", False
-                )
-                if gives and not getattr(field, "is_copy", False):
-                    yield field
-
-
-def gapless_fields_of(collection: str) -> list[Any]:
-    """Return the fields of a collection's gapless ids, whatever its case."""
-    return [
-        field
-        for field in gapless_fields()
-        if field.collection_name.lower() == collection.lower()
-    ]
-
-
-def fields_on(using: str) -> Iterator[Any]:
-    """Yield the HiLo fields whose tables are on a database."""
-    for field in counter_fields():
-        if may_have_table(using, field.model):
-            yield field
-
-
-def other_sources(using: str) -> list[tuple[str, Source]]:
-    """Return the counters of other systems on a database, each with its collection.
-
-    Sources of HILO["SOURCES"] that no model uses are taken to be on "default".
-    """
-    found = []
-    for field in fields_on(using):
-        source = given_source(field)
-        if source is None and field.is_integer:
-            source = field.counter_of(using)[1]
-        if source is not None and not isinstance(source, OwnCounter):
-            found.append((field.collection_name, source))
-    if using == DEFAULT_DB_ALIAS:
-        found += [
-            (name, source)
-            for name, source in settings.SOURCES.items()
-            if not fields_of(name)
-        ]
-    return found
-
-
-def may_have_table(using: str, model: type[models.Model]) -> bool:
-    """Whether a model's rows are on a database: migrated, or sent there by a router."""
-    return bool(router.allow_migrate_model(using, model)) or using in (
-        routed(model, "db_for_write"),
-        routed(model, "db_for_read"),
-    )
-
-
-def homes() -> list[str]:
-    """Return the databases that may hold counters, the first alias first."""
-    found = dict.fromkeys(home_of(alias) for alias in aliases())
-    return [
-        home
-        for home in found
-        if home == settings.DATABASE or may_have_table(home, HiLoDocument)
-    ]
-
-
-def aliases() -> list[str]:
-    """Return the aliases of DATABASES, without those that mirror others in tests."""
-    return [
-        alias
-        for alias in connections
-        if not connections[alias].settings_dict["TEST"].get("MIRROR")
-    ]
-
-
-def served_by(home: str) -> list[str]:
-    """Return the databases of the rows whose counters a home holds."""
-    return [alias for alias in aliases() if home_of(alias) == home]
-
-
-def format_of(target: Target) -> IdFormat:
-    """Return the format of a target's next ids."""
-    rows = ServerPrefix.objects.using(target.using).filter(node_tag=target.node_tag)
-    row = rows.first()
-    tag = target.node_tag if settings.SHOW_NODE_TAG else ""
-    parts = (target.collection, settings.SEPARATOR, row.prefix if row else "", tag)
-    return IdFormat.of(*parts)._replace(width=target.width)
 
 
 def highest_number(field: Any, using: str, node_tag: str) -> int:
@@ -157,7 +54,7 @@ def highest_numbers(
                 with sparing(using):
                     tags = {"", node_tag}
                     number, text, rows = _highest(field, using, tags, up_to)
-            except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined]
+            except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined] # the driver's
                 # With psycopg 2, closing the cursor fails next and hides the cause.
                 error = str(problem.__context__ or problem)
             label = field.model._meta.label

@@ -1,17 +1,17 @@
-"""The databases and counters that RavenDB's names stand for."""
+"""The databases and counters that the names in RavenDB's requests stand for."""
 
 from typing import Any
 
 from django_hilo._allocation.target import Target, fields_of
-from django_hilo._operations import remote
+from django_hilo._operations import known_counters
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.identifiers import shown
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
 
-# A program which invents names would fill the table. From so many counters on, a new
-# name makes none: for all clients, and for one, who leaves room to the others.
+# Clients may create this many counters in total, and this many each: a faulty program
+# must not fill the table, or leave no room for the others.
 MOST_COUNTERS = 10_000
 MOST_OF_ONE = 1_000
 
@@ -49,7 +49,7 @@ def gapless_counter_of(collection: str, database: str, caller: str) -> tuple[str
     """
     alias = alias_of(database)
     try:
-        target = remote.known_gapless_target(collection, alias)
+        target = known_counters.known_gapless_target(collection, alias)
     except LookupError:
         row = GaplessCounter(collection=collection.lower())
         _make(row, alias, caller)

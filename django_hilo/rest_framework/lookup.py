@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound
 
 from django_hilo._allocation.target import Target
-from django_hilo._operations import remote
+from django_hilo._operations import known_counters
 from django_hilo.conf import settings
 from django_hilo.models import HiLoDocument, validate_collection, validate_node_tag
 from django_hilo.rest_framework.errors import Conflict
@@ -31,7 +31,7 @@ def _named(validate: Callable[[str], None], name: str) -> str:
 def lendable(
     collection: str,
     using: str | None,
-    look_up: Callable[[str, str | None], Target] = remote.known_target,
+    look_up: Callable[[str, str | None], Target] = known_counters.known_target,
 ) -> Target:
     """Return the counter of a collection that a model or a counter knows."""
     try:
@@ -42,7 +42,7 @@ def lendable(
 
 def gapless(collection: str, using: str | None) -> Target:
     """Return the counter of a collection that also a gapless counter may know."""
-    target = lendable(collection, using, remote.known_gapless_target)
+    target = lendable(collection, using, known_counters.known_gapless_target)
     if not settings.SHOW_NODE_TAG and target.field is not None:
         raise Conflict(
             _(
@@ -58,7 +58,7 @@ def stored(collection: str, node_tag: str, using: str | None) -> HiLoDocument:
     """Return a stored counter."""
     tag = _named(validate_node_tag, tag_of(node_tag))
     _named(validate_collection, collection)
-    alias = remote.target_of(collection, using).using
+    alias = known_counters.target_of(collection, using).using
     key = HiLoDocument.key(collection, tag)
     row = HiLoDocument.objects.using(alias).filter(pk=key).first()
     if row is None:

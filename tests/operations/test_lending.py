@@ -1,12 +1,8 @@
 import pytest
 
 from django_hilo._allocation.target import resolve
-from django_hilo._operations.remote import (
-    known_gapless_target,
-    known_target,
-    lend,
-    take_back,
-)
+from django_hilo._operations.known_counters import known_gapless_target, known_target
+from django_hilo._operations.lending import lend, take_back
 from django_hilo.counters import (
     KeyColumn,
     Range,
@@ -92,34 +88,34 @@ class TestKnownGaplessTarget:
 
 class TestIssuedRanges:
     def test_only_their_issuer_may_return_them_without_a_ticket(self):
-        lend(Order, 32)
+        lend(resolve(Order), 32)
         with pytest.raises(RangeNotReturned):
             return_range("orders", 32, 5, issuer="ravendb-")
-        lent = lend(Order, 32, issuer="ravendb-")
+        lent = lend(resolve(Order), 32, issuer="ravendb-")
         assert lent.ticket.startswith("ravendb-")
         assert len(lent.ticket) == 32
         assert return_range("orders", 64, 40, issuer="ravendb-") == 40
 
     @pytest.mark.parametrize("last", [-5, 0, 31, 32, 65])
     def test_one_number_of_them_is_used_at_least(self, last):
-        lend(Order, 32)
-        lend(Order, 32, issuer="ravendb-")
+        lend(resolve(Order), 32)
+        lend(resolve(Order), 32, issuer="ravendb-")
         with pytest.raises(RangeNotReturned):
             return_range("orders", 64, last, issuer="ravendb-")
 
     def test_a_second_delivery_of_a_return_is_refused(self):
         """RavenDB's protocol takes it, and gives the next client's range again."""
-        lend(Order, 64, issuer="ravendb-")
+        lend(resolve(Order), 64, issuer="ravendb-")
         return_range("orders", 64, 32, issuer="ravendb-")
-        lend(Order, 32, issuer="ravendb-")
+        lend(resolve(Order), 32, issuer="ravendb-")
         with pytest.raises(RangeNotReturned):
             return_range("orders", 64, 32, issuer="ravendb-")
 
     def test_the_ticket_works_too(self):
-        lent = lend(Order, 32, issuer="ravendb-")
+        lent = lend(resolve(Order), 32, issuer="ravendb-")
         assert return_range("orders", 32, 0, lent.ticket) == 0
 
     def test_no_mark_returns_nothing(self):
-        lend(Order, 32)
+        lend(resolve(Order), 32)
         with pytest.raises(RangeNotReturned):
             return_range("orders", 32, 5)

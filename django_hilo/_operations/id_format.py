@@ -1,0 +1,18 @@
+"""The format of the next ids of a counter."""
+
+from django_hilo._allocation.target import Target
+from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
+from django_hilo.identifiers import IdFormat, check_separator
+from django_hilo.models import ServerPrefix
+
+
+def format_of(target: Target, *, reads_prefix: bool = True) -> IdFormat:
+    """Return the format of a target's next ids, without a server prefix if not read."""
+    prefix = None
+    if reads_prefix and isinstance(target.source, OwnCounter):
+        rows = ServerPrefix.objects.using(target.using).filter(pk=target.node_tag)
+        prefix = rows.values_list("prefix", flat=True).first()
+    tag = target.node_tag if settings.SHOW_NODE_TAG else ""
+    parts = (target.collection, check_separator(settings.SEPARATOR), prefix or "", tag)
+    return IdFormat.of(*parts)._replace(width=target.width)

@@ -1,0 +1,86 @@
+"""Lend ranges to people and to other programs.
+
+A lent range belongs to who asked for it: this process keeps nothing of it.
+"""
+
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.utils.translation import gettext as _
+
+from django_hilo._allocation import pool
+from django_hilo._allocation.target import Target
+from django_hilo.counters import reservation, returning
+from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.exceptions import RangeNotLent
+from django_hilo.models import HiLoDocument
+from django_hilo.signals import Change, send_counter_changed
+
+# Errors of a request that may succeed if it is sent again.
+BUSY = (OperationalError, InterfaceError)
+
+
+def lend(
+    target: Target,
+    size: int,
+    *,
+    user: Any = None,
+    at_least: int | None = None,
+    minimum: int = 0,
+    issuer: str = "",
+) -> Reservation:
+    """Reserve ``size`` numbers for ``user``, or for another program.
+
+    They start over ``minimum``, the rows, and all that this process has seen. Near
+    2^63-1 there may be fewer, but not than ``at_least`` (``None``: all). Raises
+    `RangeNotLent` if the counter is not a HiLoDocument.
+    """
+    source, using = target.source, target.using
+    if not isinstance(source, OwnCounter):
+        known = {"collection": target.collection, "database": using}
+        raise RangeNotLent(
+            _(
+                "The numbers of %(collection)r on %(database)r come from %(source)s, "
+                "whose ranges cannot be given to other programs. Request single ids "
+                "instead (next-id)."
+            )
+            % {**known, "source": source.name}
+        )
+    seen = pool.current().seen(target.key)
+    minimum = max(minimum, seen, source.minimum_of_rows(using))
+    least = size if at_least is None else at_least
+    [lent] = source.reserve(using, Wanted(size, least, minimum, issuer=issuer))
+    reservation.send_reserved(lent, using)
+    _send_changed(target, Change.RESERVED, lent.range.low - 1, lent.range.high, user)
+    return lent
+
+
+def take_back(
+    target: Target,
+    high: int,
+    last: int,
+    ticket: str = "",
+    *,
+    user: Any = None,
+    issuer: str = "",
+) -> int:
+    """Take the unused end of a lent range back, and return Max, as `return_range`."""
+    source, tag = target.source, target.node_tag
+    column = source.shared_column if isinstance(source, OwnCounter) else None
+    range_sent = (target.collection, high, last, ticket)
+    new = returning.return_range(
+        *range_sent, issuer=issuer, node_tag=tag, column=column, using=target.using
+    )
+    _send_changed(target, Change.RETURNED, high, new, user)
+    return new
+
+
+def _send_changed(
+    target: Target, change: Change, old: int, new: int, user: Any
+) -> None:
+    """Send `counter_changed` if a user asked: of programs only the ranges are sent."""
+    if user is not None:
+        collection, node_tag = target.collection.lower(), target.node_tag
+        row = HiLoDocument(collection=collection, node_tag=node_tag)
+        send_counter_changed(row, target.using, change, old, new, user)

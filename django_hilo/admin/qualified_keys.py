@@ -1,0 +1,35 @@
+"""Keys that name their database: ``eu:orders/A`` is the row ``orders/A`` on ``eu``.
+
+Ids without an alias are those of the first database. So two tabs, or an old entry of
+the history, never mix databases up.
+"""
+
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, models
+
+from django_hilo._operations.locations import homes
+
+
+def home_databases() -> list[str]:
+    """Return the databases that may hold counters; at least one."""
+    return homes() or [DEFAULT_DB_ALIAS]
+
+
+def split(object_id: str) -> tuple[str, str]:
+    """Return the alias and the primary key that an id of the admin stands for."""
+    alias, colon, key = object_id.rpartition(":")
+    return (alias, key) if colon else (home_databases()[0], key)
+
+
+def key_of(obj: models.Model) -> str:
+    """Return the primary key of an object that may have been qualified."""
+    return split(obj.pk)[1]
+
+
+def qualify(obj: Any) -> Any:
+    """Add the database to the primary key of an object, for links and history."""
+    using = obj._state.db
+    if using != home_databases()[0] and ":" not in obj.pk:
+        obj.pk = f"{using}:{obj.pk}"
+    return obj
