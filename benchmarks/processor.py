@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.core.management import call_command
+from django.core.management.commands.loaddata import Command
 from django.db import connections
 
 from benchmarks import graph, saves
@@ -97,5 +98,5 @@ def _load(alias: str, model: Any, path: Path) -> float:
 
 
 def _loaded(alias: str, path: Path) -> float:
-    load = partial(call_command, "loaddata", path, database=alias, verbosity=0)
+    load = partial(call_command, Command(), path, database=alias, verbosity=0)
     return seconds_of(load, PROCESSOR)
