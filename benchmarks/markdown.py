@@ -127,7 +127,11 @@ def wanted(goal: Goal, where: str) -> str:
 
 def bars(goal: Goal) -> str:
     """Return a goal, and the places where it is another one."""
-    others = [f"{place} {number(bar, goal.unit)}" for place, bar in goal.on.items()]
+    others = [
+        f"{place} {number(bar, goal.unit)}"
+        for place, bar in goal.on.items()
+        if bar != goal.goal
+    ]
     return ", ".join([wanted(goal, ""), *others])
 
 
