@@ -20,12 +20,7 @@ from benchmarks.databases import TITLES, empty
 from benchmarks.graph import AUTO, HILO, INTEGER, LOOP
 from benchmarks.processes import FORK
 from benchmarks.results import Finding, compared
-from benchmarks.rounds import (
-    PROCESSOR,
-    interleaved,
-    only_new_garbage,
-    seconds_of,
-)
+from benchmarks.rounds import PROCESSOR, interleaved, only_new_garbage, seconds_of
 from benchmarks.shop.models import AutoOrder, MixedLine, NumberOrder, Order
 
 ORDERS = 600
