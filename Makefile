@@ -109,13 +109,13 @@ tests/long/interop/node_modules: tests/long/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/explanation/benchmarks.md (MEASURE="saves graph": only print these).
+bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/explanation/benchmarks.md (MEASURE="ids processor": only print these).
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.next_id_over_http --rounds 15)
 	$(if $(MEASURE),,$(BIN)/python -m benchmarks.explain_lookups --seconds 5)
 	$(BIN)/python -m benchmarks $(MEASURE)
 
 .PHONY: bench-guard
-bench-guard: $(VENV)/bench ## Fail where statements, reservations or sizes are over their goals.
+bench-guard: $(VENV)/bench ## Fail where statements, Python calls, reservations or sizes are over their goals.
 	$(BIN)/python -m benchmarks.guard
 	$(BIN)/python -m pytest -q tests/long/times
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from benchmarks.bench import Bench
 from benchmarks.databases import SQLITE, TITLES, empty
 from benchmarks.processes import rush
-from benchmarks.results import Finding, Peers, Result, Skipped
+from benchmarks.results import Finding, Result, Skipped
 from benchmarks.rounds import interleaved, ratio, spreads
 from benchmarks.saves import warm
 from benchmarks.shop.models import (
@@ -20,7 +20,6 @@ from benchmarks.shop.models import (
     CountedOrder,
     Order,
     SequencesOrder,
-    SingleOrder,
     UuidOrder,
 )
 
@@ -30,7 +29,7 @@ ROWS_BEFORE = 10
 LONG_WRITERS = 4
 LONG = 0.02
 HILO = "HiLoField"
-MODELS = (AutoOrder, CountedOrder, Order, SequencesOrder, SingleOrder, UuidOrder)
+MODELS = (AutoOrder, CountedOrder, Order, SequencesOrder, UuidOrder)
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -56,7 +55,6 @@ def rows(bench: Bench, using: str, writers: int) -> Iterator[Finding]:
         {
             HILO: partial(_create, Order, using),
             "BigAutoField": partial(_create, AutoOrder, using),
-            "UUIDField, uuid4": partial(_create, UuidOrder, using),
             "a counter row per insert": partial(CountedOrder.create, using),
             "django-sequences": partial(SequencesOrder.create, using),
         },
@@ -70,30 +68,22 @@ def rows(bench: Bench, using: str, writers: int) -> Iterator[Finding]:
     ):
         pair = {name: candidates[name] for name in (HILO, rival)}
         yield Result(key, where, ratio(figures, HILO, rival), pair, "rows/s")
-    yield Peers(f"Rows in a second, {where}", "rows/s", candidates)
 
 
 def long_transactions(bench: Bench, using: str) -> Iterator[Finding]:
-    """Compare transactions of 20 ms, as projects have them and with a range in each."""
+    """Compare transactions of 20 ms, as projects have them."""
     figures = rates(
         bench,
         using,
         LONG_WRITERS,
         {
             HILO: partial(_create_slowly, Order, using),
-            "HiLoField, a range in each": partial(_create_slowly, SingleOrder, using),
             "UUIDField, uuid4": partial(_create_slowly, UuidOrder, using),
         },
     )
     where = f"{TITLES[using]}, {LONG_WRITERS} processes"
-    candidates, rival = spreads(figures), "UUIDField, uuid4"
-    pair = {name: candidates[name] for name in (HILO, rival)}
-    yield Result(
-        "transactions", where, ratio(figures, HILO, rival), pair,
-        "transactions/s",
-    )  # fmt: skip
-    title = f"Transactions of 20 ms in a second, {where}"
-    yield Peers(title, "transactions/s", candidates)
+    against = ratio(figures, HILO, "UUIDField, uuid4")
+    yield Result("transactions", where, against, spreads(figures), "transactions/s")
 
 
 def rates(

@@ -64,7 +64,6 @@ def configure() -> None:
             }
         ],
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-        HILO={},
         USE_TZ=True,
     )
     django.setup()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.db import connections
 
-from benchmarks import graph, reservations, saves, waits
+from benchmarks import graph, reservations, waits
 from benchmarks.bench import Bench
 from benchmarks.databases import FAR, MARIADB, MYSQL, POSTGRES, TITLES, reached_by
 from benchmarks.proxy import in_process
@@ -18,7 +18,7 @@ PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare reservations, rows, graphs and refills over a proxy."""
+    """Compare reservations, graphs and refills over a proxy."""
     for alias, port in PORTS.items():
         if not bench.has(alias):
             yield Skipped(f"{TITLES[alias]} 1 ms away: it is not there.")
@@ -37,9 +37,5 @@ def measure(bench: Bench) -> Iterator[Finding]:
 def compared(bench: Bench, where: str) -> Iterator[Finding]:
     """Compare on the database that is far away."""
     yield from reservations.durations(bench, FAR, where)
-    figures = saves.timed(
-        FAR, False, bench.scaled(60, 5), bench.seconds(15), bench.seed
-    )
-    yield from saves.found(figures, f"{where}, autocommit")
-    yield from graph.compared(bench, FAR, where)
-    yield from waits.compared(bench, FAR, where)
+    yield from graph.both(bench, FAR, where)
+    yield from waits.refills(bench, FAR, where)

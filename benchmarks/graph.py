@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from django.db import connections, transaction
@@ -12,13 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from benchmarks.bench import Bench
 from benchmarks.databases import FAR, TITLES, empty
 from benchmarks.reservations import counted
-from benchmarks.results import Finding, Peers, Result
+from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
-    Figures,
     Spread,
     interleaved,
     only_new_garbage,
-    ratio,
     seconds_of,
     spreads,
 )
@@ -42,15 +41,16 @@ ORDERS = 10_000
 LINES = 5
 # Orders of a turn, each in a transaction of its own.
 REQUESTS = 10
-AUTO, HILO = "BigAutoField", "HiLoField"
+AUTO, HILO, INTEGER = "BigAutoField", "HiLoField", "HiLoBigAutoField"
+LOOP = "CharField, ids of a loop"
 PAIRS = {
     HILO: (Order, Line),
-    "HiLoBigAutoField": (NumberOrder, NumberLine),
+    INTEGER: (NumberOrder, NumberLine),
     AUTO: (AutoOrder, AutoLine),
     "UUIDField, uuid4": (UuidOrder, UuidLine),
     "UUIDField, uuid7": (Uuid7Order, Uuid7Line),
     # What Django and the database take for text, whoever makes it.
-    "CharField, ids of a loop": (TextOrder, TextLine),
+    LOOP: (TextOrder, TextLine),
 }
 
 
@@ -58,27 +58,27 @@ def measure(bench: Bench) -> Iterator[Finding]:
     """Compare on each database."""
     for alias in bench.aliases:
         is_pictured = alias == bench.server
-        yield from compared(bench, alias, TITLES[alias], "graph" * is_pictured)
+        yield from both(bench, alias, TITLES[alias], "graph" * is_pictured)
         yield statements(alias)
 
 
-def compared(
-    bench: Bench, using: str, where: str, picture: str = ""
-) -> Iterator[Finding]:
+def both(bench: Bench, using: str, where: str, picture: str = "") -> Iterator[Finding]:
     """Compare graphs of many orders, and orders one by one."""
     orders = bench.scaled(ORDERS, ORDERS // 10)
     turns = {
-        name: partial(_in_bulk, *models, using, orders)
-        for name, models in PAIRS.items()
+        name: partial(in_bulk, *models, using, orders) for name, models in PAIRS.items()
     }
     figures = interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
     returns = connections[using].features.can_return_rows_from_bulk_insert
     late = "graph_auto" if returns else "graph_one_by_one" + "_far" * (using == FAR)
-    rivals = {late: AUTO, "graph_uuid": "UUIDField, uuid4"}
-    rivals["graph_uuid7"] = "UUIDField, uuid7"
-    yield from _found(figures, rivals, where)
+    pairs = {
+        late: (AUTO, HILO),
+        "graph_uuid": ("UUIDField, uuid4", HILO),
+        "graph_uuid7": ("UUIDField, uuid7", HILO),
+    }
+    yield from compared(figures, pairs, where, "ms")
     title = f"{orders:,} orders of {LINES} lines, {where}"
-    yield Peers(title, "ms", _milliseconds(figures), picture)
+    yield Peers(title, "ms", spreads(figures, 1e3), picture)
     warm(using)
     turns = {
         name: partial(_one_by_one, *PAIRS[name], using, REQUESTS)
@@ -86,7 +86,7 @@ def compared(
     }
     with only_new_garbage():
         figures = interleaved(turns, bench.scaled(60, 5), bench.seconds(8), bench.seed)
-    yield from _found(figures, {"request": AUTO}, where)
+    yield from compared(figures, {"request": (AUTO, HILO)}, where, "ms")
     empty(using, *(model for pair in PAIRS.values() for model in pair))
 
 
@@ -105,22 +105,16 @@ def statements(using: str) -> Result:
     return Result("request_statements", TITLES[using], Spread.of([len(queries)]))
 
 
-def _found(figures: Figures, rivals: dict[str, str], where: str) -> Iterator[Result]:
-    candidates = _milliseconds(figures)
-    for key, rival in rivals.items():
-        pair = {name: candidates[name] for name in (HILO, rival)}
-        yield Result(key, where, ratio(figures, rival, HILO), pair, "ms")
-
-
-def _milliseconds(figures: Figures) -> dict[str, Spread]:
-    return spreads(
-        {name: [value * 1e3 for value in given] for name, given in figures.items()}
-    )
-
-
-def _in_bulk(order: Any, line: Any, using: str, count: int) -> float:
+def in_bulk(
+    order: Any,
+    line: Any,
+    using: str,
+    count: int,
+    clock: Callable[[], float] = perf_counter,
+) -> float:
+    """Return the seconds of a graph of so many orders, in empty tables."""
     empty(using, order, line)
-    return seconds_of(partial(_insert, order, line, using, count))
+    return seconds_of(partial(_insert, order, line, using, count), clock)
 
 
 def _insert(order: Any, line: Any, using: str, count: int) -> None:

@@ -12,22 +12,20 @@ from benchmarks.databases import SQLITE, TITLES
 from benchmarks.memory import in_process, ranges_of
 from benchmarks.processes import rush
 from benchmarks.results import Curve, Finding, Skipped
-from benchmarks.rounds import percentile, seconds_of
+from benchmarks.rounds import percentile
 from django_hilo.counters import reserve
-from django_hilo.generator import iter_ids, next_id
+from django_hilo.generator import iter_ids
 
 PROCESSES = (1, 2, 4, 8, 16, 32, 64)
 COLLECTIONS = (1, 10, 100, 1000)
 SIZES = tuple(4**power for power in range(11))
-LOOKUPS = 20_000
-ROUNDS = 5
 AT_ONCE = 100
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
     """Draw a curve of each."""
     yield from processes(bench)
-    yield from collections(bench)
+    yield collections(bench)
     yield sizes(bench)
 
 
@@ -67,25 +65,11 @@ def processes(bench: Bench) -> Iterator[Finding]:
     )
 
 
-def collections(bench: Bench) -> Iterator[Finding]:
+def collections(bench: Bench) -> Curve:
     """Hold ranges of more and more collections in one process."""
-    lookups: list[tuple[float, float]] = []
-    made, points = 0, COLLECTIONS[: bench.scaled(len(COLLECTIONS), 3)]
-    with ranges_of(1_048_576):
-        for point in points:
-            for number in range(made, point):
-                next_id(f"looked-up{number}", bench.server)
-            made = point
-            lookups.append((point, _lookup(point, bench.server)))
-    yield Curve(
-        "lookup-by-collections",
-        "next_id(name), by collections in the process",
-        "collections",
-        "us",
-        {"median": lookups},
-    )
+    points = COLLECTIONS[: bench.scaled(len(COLLECTIONS), 3)]
     memory = in_process(bench.server, points)
-    yield Curve(
+    return Curve(
         "memory-by-collections",
         "Memory of a collection and its range, by collections",
         "collections",
@@ -108,15 +92,6 @@ def sizes(bench: Bench) -> Curve:
         "ids/s",
         series,
     )
-
-
-def _lookup(collections: int, using: str) -> float:
-    names = [f"looked-up{number % collections}" for number in range(LOOKUPS)]
-    rounds = [
-        seconds_of(lambda: [next_id(name, using) for name in names])
-        for _ in range(ROUNDS)
-    ]
-    return statistics.median(rounds) / LOOKUPS * 1e6
 
 
 def _rate(using: str, size: int, seconds: float) -> float:

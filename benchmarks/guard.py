@@ -1,4 +1,4 @@
-"""Refuse a change that needs more statements, reservations or bytes than before.
+"""Refuse a change that needs more statements, calls, reservations or bytes than agreed.
 
     python -m benchmarks.guard
 
@@ -30,11 +30,13 @@ def main() -> int:
 
 def measured(bench: Bench) -> Iterable[Finding]:
     """Yield the counts and sizes; sizes first, since their numbers start at 1."""
-    from benchmarks import graph, reservations, saves, sizes  # need the settings
+    # These need the settings.
+    from benchmarks import calls, graph, reservations, saves, sizes
 
     if bench.has(POSTGRES):
         yield from sizes.indexes(POSTGRES, sizes.GUARDED)
     yield from reservations.counts(bench)
+    yield from calls.measure(bench)
     for alias in bench.aliases:
         yield saves.statements(alias)
         yield graph.statements(alias)

@@ -10,14 +10,16 @@ import pyperf
 
 from benchmarks.bench import Bench
 from benchmarks.child import run
-from benchmarks.results import Finding, Peers, Result
-from benchmarks.rounds import Figures, Spread, ratio
-from benchmarks.statements import IDS, STATEMENTS
+from benchmarks.results import Finding, Peers, Result, compared
+from benchmarks.rounds import Figures, spreads
+from benchmarks.statements import IDS, SETTING, STATEMENTS
 
 UUID4 = "str(uuid.uuid4())"
 PAIRS = {
     "iter_ids": (UUID4, "next(ids)"),
     "next_id": (UUID4, "next_id(Order)"),
+    "next_number": (UUID4, "next_number(Order)"),
+    "anext_id": (UUID4, "await anext_id(Order)"),
     "manager_next_id": (UUID4, "Order.objects.next_id()"),
     "next_ids": (UUID4, "next_ids(Order, 100_000)"),
     "construction": ("Order()", "AutoOrder()"),
@@ -33,19 +35,15 @@ def measure(bench: Bench) -> Iterator[Finding]:
     processes = bench.scaled(PROCESSES, 2)
     figures = by_processes(processes, bench.seed, list(STATEMENTS), keep)
     yield from found(figures)
-    candidates = {
-        name: Spread.of([value * 1e9 for value in figures[name]]) for name in IDS
-    }
+    candidates = spreads({name: figures[name] for name in IDS}, 1e9)
     yield Peers("An id, out of memory", "ns", candidates, "ids")
 
 
 def found(figures: Figures) -> Iterator[Result]:
-    """Yield the ratio of each pair."""
-    for key, pair in PAIRS.items():
-        candidates = {
-            name: Spread.of([value * 1e9 for value in figures[name]]) for name in pair
-        }
-        yield Result(key, "memory", ratio(figures, *pair), candidates, "ns")
+    """Yield the ratio of each pair, and what a setting takes."""
+    yield from compared(figures, PAIRS, "memory", "ns")
+    setting = spreads(figures, 1e9)[SETTING]
+    yield Result("setting", "memory", setting)
 
 
 def by_processes(

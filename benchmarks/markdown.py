@@ -50,7 +50,11 @@ def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[st
     for found in results:
         goal = found.goal
         place, *rest = at(found)
-        name = (", ".join([goal.what, *rest]), goal.beside or "-", wanted(goal))
+        name = (
+            ", ".join([goal.what, *rest]),
+            goal.beside or "-",
+            bars(goal),
+        )
         rows.setdefault(name, {})[place] = cell(found)
     for name, cells in rows.items():
         yield row((*name, *(cells.get(place, "") for place in places)))
@@ -116,9 +120,19 @@ def spread(of: Spread) -> str:
     return f"{figure(of.least)} to {figure(of.most)}"
 
 
-def wanted(goal: Goal) -> str:
-    """Return a goal with its side."""
-    return f"{'≤' if goal.at_most else '≥'} {number(goal.goal, goal.unit)}"
+def wanted(goal: Goal, where: str) -> str:
+    """Return the bar of a place, with its side."""
+    return f"{'≤' if goal.at_most else '≥'} {number(goal.bar(where), goal.unit)}"
+
+
+def bars(goal: Goal) -> str:
+    """Return a goal, and the places where it is another one."""
+    others = [
+        f"{place} {number(bar, goal.unit)}"
+        for place, bar in goal.on.items()
+        if bar != goal.goal
+    ]
+    return ", ".join([wanted(goal, ""), *others])
 
 
 def number(value: float, unit: str) -> str:

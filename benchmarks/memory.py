@@ -13,7 +13,7 @@ from benchmarks.bench import Bench
 from benchmarks.child import run
 from benchmarks.results import Finding, Result
 from benchmarks.rounds import Spread
-from django_hilo.generator import iter_ids, next_id
+from django_hilo.generator import next_id
 
 COLLECTIONS = 20
 LONG = 1_048_576
@@ -38,18 +38,11 @@ def of_a_range(using: str) -> float:
         for name in names:
             next_id(name, using)
     with ranges_of(LONG):
-        draw("first-of-all", using)
+        next_id("first-of-all", using)
         before = traced()
         for name in names:
-            draw(name, using)
+            next_id(name, using)
         return (traced() - before) / COLLECTIONS
-
-
-def draw(name: str, using: str) -> None:
-    """Take ids until as many as may be are made in advance."""
-    ids = iter_ids(name, using)
-    for _ in range(10_000):
-        next(ids)
 
 
 def of_collections(using: str, points: list[int]) -> list[float]:

@@ -10,13 +10,12 @@ from functools import partial
 from unittest.mock import patch
 
 from django.core.signals import request_finished
-from django.db import connections
 from sequences import get_next_value
 
 from benchmarks.bench import Bench
-from benchmarks.databases import MARIADB, TITLES
-from benchmarks.results import Finding, Peers, Result
-from benchmarks.rounds import Figures, Spread, interleaved, ratio, seconds_of, spreads
+from benchmarks.databases import TITLES
+from benchmarks.results import Finding, Result, compared
+from benchmarks.rounds import Figures, Spread, interleaved, seconds_of
 from benchmarks.statements import BULK
 from django_hilo.counters import read_max, reserve
 from django_hilo.generator import iter_ids, next_ids, next_number
@@ -28,7 +27,7 @@ CALLS = 20
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Count reservations, and time one beside django-sequences and a sequence."""
+    """Count reservations, and time one beside django-sequences."""
     yield from counts(bench)
     for alias in bench.aliases:
         yield from durations(bench, alias, TITLES[alias])
@@ -84,14 +83,8 @@ def counted() -> Iterator[list[float]]:
 def durations(bench: Bench, alias: str, where: str) -> Iterator[Finding]:
     """Time a reservation and what others do for a number."""
     figures = timed(alias, bench.scaled(60, 15), bench.seconds(6), bench.seed)
-    candidates = spreads(
-        {name: [value * 1e6 for value in given] for name, given in figures.items()}
-    )
-    yield Result(
-        "reservation", where, ratio(figures, "reserve()", "get_next_value()"),
-        candidates, "us",
-    )  # fmt: skip
-    yield Peers(f"A range of 1,024 numbers or one number, {where}", "us", candidates)
+    pairs = {"reservation": ("reserve()", "get_next_value()")}
+    yield from compared(figures, pairs, where, "us")
 
 
 def timed(alias: str, rounds: int, seconds: float, seed: int) -> Figures:
@@ -100,26 +93,9 @@ def timed(alias: str, rounds: int, seconds: float, seed: int) -> Figures:
         "reserve()": partial(reserve, "orders-by-hand", 1024, using=alias),
         "get_next_value()": partial(get_next_value, "orders-by-hand", using=alias),
     }
-    if connections[alias].vendor == "postgresql" or alias == MARIADB:
-        calls["nextval, INCREMENT 1024"] = partial(next_of_sequence, alias)
-        make_sequence(alias)
     turns = {name: partial(_turn, call) for name, call in calls.items()}
     return interleaved(turns, rounds, seconds, seed)
 
 
 def _turn(call: Callable[[], object]) -> float:
     return seconds_of(lambda: [call() for _ in range(CALLS)]) / CALLS
-
-
-def make_sequence(alias: str) -> None:
-    """Make what a project could have in place of the counter, where there is none."""
-    with connections[alias].cursor() as cursor:
-        cursor.execute("CREATE SEQUENCE IF NOT EXISTS by_hand INCREMENT BY 1024")
-
-
-def next_of_sequence(alias: str) -> int:
-    """Return what stands for 1,024 numbers."""
-    name = "by_hand" if alias == MARIADB else "'by_hand'"
-    with connections[alias].cursor() as cursor:
-        cursor.execute(f"SELECT nextval({name})")
-        return cursor.fetchone()[0]

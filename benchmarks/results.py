@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.goals import GOALS, Goal
-from benchmarks.rounds import Spread
+from benchmarks.rounds import Figures, Spread, ratio, spreads
+
+# How many there are in a second.
+UNITS = {"ns": 1e9, "us": 1e6, "us a row": 1e6, "ms": 1e3, "s": 1}
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,17 @@ class Result:
     @property
     def is_met(self) -> bool:
         """Whether its median reaches the goal."""
-        return self.goal.is_met(self.figure.median)
+        return self.goal.is_met(self.figure.median, self.where)
+
+
+def compared(
+    figures: Figures, pairs: Mapping[str, tuple[str, str]], where: str, unit: str
+) -> Iterator[Result]:
+    """Yield the ratio of each pair of candidates, whose figures are seconds."""
+    candidates = spreads(figures, UNITS[unit])
+    for key, pair in pairs.items():
+        those = {name: candidates[name] for name in pair}
+        yield Result(key, where, ratio(figures, *pair), those, unit)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 Figures = dict[str, list[float]]
 
 LEAST_ROUNDS = 3
+# Of all threads of this process. It leaves out servers, and others on the machine.
+PROCESSOR = time.process_time
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,12 @@ def ratios(figures: Figures, of: str, to: str) -> list[float]:
     return [a / b for a, b in zip(figures[of], figures[to], strict=True)]
 
 
-def spreads(figures: Figures) -> dict[str, Spread]:
-    return {name: Spread.of(given) for name, given in figures.items()}
+def spreads(figures: Figures, times: float = 1) -> dict[str, Spread]:
+    """Return the spread of each candidate; seconds ``times`` 1e6 are microseconds."""
+    return {
+        name: Spread.of([figure * times for figure in given])
+        for name, given in figures.items()
+    }
 
 
 def percentile(figures: Sequence[float], share: float) -> float:
@@ -92,8 +98,10 @@ def percentile(figures: Sequence[float], share: float) -> float:
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Return how long something takes."""
-    start = time.perf_counter()
+def seconds_of(
+    work: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return how long something takes, or how long it has the processor."""
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start

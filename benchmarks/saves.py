@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from django.db import connections, transaction
@@ -12,13 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from benchmarks.bench import Bench
 from benchmarks.databases import TITLES, empty
 from benchmarks.reservations import counted
-from benchmarks.results import Finding, Peers, Result
+from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
     Figures,
     Spread,
     interleaved,
     only_new_garbage,
-    ratio,
     seconds_of,
     spreads,
 )
@@ -44,6 +44,10 @@ MODELS = {
     "UUIDField, uuid7": Uuid7Order,
     "CharField, ULID": UlidOrder,
 }
+PAIRS = {
+    "create_auto": ("BigAutoField", "HiLoField"),
+    "create_uuid7": ("UUIDField, uuid7", "HiLoField"),
+}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -60,14 +64,9 @@ def measure(bench: Bench) -> Iterator[Finding]:
 
 def found(figures: Figures, where: str) -> Iterator[Finding]:
     """Yield the ratios to both fields, and all candidates."""
-    candidates = spreads(
-        {name: [value * 1e6 for value in given] for name, given in figures.items()}
-    )
-    rivals = {"create_auto": "BigAutoField", "create_uuid7": "UUIDField, uuid7"}
-    for key, rival in rivals.items():
-        pair = {name: candidates[name] for name in ("HiLoField", rival)}
-        yield Result(key, where, ratio(figures, rival, "HiLoField"), pair, "us a row")
+    yield from compared(figures, PAIRS, where, "us a row")
     picture = "create" if where == PICTURED else ""
+    candidates = spreads(figures, 1e6)
     yield Peers(f"`create()`, {where}", "us a row", candidates, picture)
 
 
@@ -81,7 +80,7 @@ def timed(
     """Return the seconds of a row, round by round."""
     warm(alias)
     turns = {
-        name: partial(_turn, model, alias, in_atomic) for name, model in MODELS.items()
+        name: partial(turn, model, alias, in_atomic) for name, model in MODELS.items()
     }
     with only_new_garbage():
         figures = interleaved(turns, rounds, seconds, seed)
@@ -120,12 +119,15 @@ def create(model: Any, alias: str, rows: int) -> None:
         objects.create(name="chai", quantity=number)
 
 
-def _turn(model: Any, alias: str, in_atomic: bool) -> float:
+def turn(
+    model: Any, alias: str, in_atomic: bool, clock: Callable[[], float] = perf_counter
+) -> float:
+    """Return the seconds of a row."""
     if not in_atomic:
-        return seconds_of(lambda: create(model, alias, ALONE)) / ALONE
+        return seconds_of(lambda: create(model, alias, ALONE), clock) / ALONE
 
     def create_together() -> None:
         with transaction.atomic(alias):
             create(model, alias, TOGETHER)
 
-    return seconds_of(create_together) / TOGETHER
+    return seconds_of(create_together, clock) / TOGETHER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -81,18 +81,11 @@ def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
     for model in INSERTED.values():
         load(model, using, rows)
     where = f"{TITLES[using]}, {rows:,} rows"
-    for way, insert in WAYS.items():
-        turns = {
-            name: partial(_turn, insert, model, using)
-            for name, model in INSERTED.items()
-        }
-        figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(30), bench.seed)
-        candidates = spreads(figures)
-        if insert is _by_values:
-            for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
-                against = ratio(figures, "HiLoField", rival)
-                yield Result(key, where, against, candidates, "rows/s")
-        yield Peers(f"{AT_ONCE:,} rows by {way}, {where}", "rows/s", candidates)
+    turns = {name: partial(_turn, model, using) for name, model in INSERTED.items()}
+    figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(30), bench.seed)
+    for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
+        against = ratio(figures, "HiLoField", rival)
+        yield Result(key, where, against, spreads(figures), "rows/s")
     empty(using, *INSERTED.values())
 
 
@@ -133,8 +126,8 @@ def index_bytes(using: str, *models: Any) -> int:
     return total
 
 
-def _turn(insert: Callable[[Any, str], object], model: Any, using: str) -> float:
-    return AT_ONCE / seconds_of(partial(insert, model, using))
+def _turn(model: Any, using: str) -> float:
+    return AT_ONCE / seconds_of(partial(_by_values, model, using))
 
 
 def _by_values(model: Any, using: str) -> None:
@@ -149,46 +142,10 @@ def _by_values(model: Any, using: str) -> None:
             cursor.execute(head + marks, list(chain.from_iterable(rows)))
 
 
-def _by_arrays(model: Any, using: str) -> None:
-    """Insert as Django's compiler does on PostgreSQL: an array a column."""
-    columns = {
-        "name": ["chai"] * AT_ONCE,
-        "quantity": range(AT_ONCE),
-        "id": _new(model, using),
-    }
-    arrays = [f"(%s)::{_type(model, name, using)}[]" for name in columns]
-    sql = (
-        f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) "
-        f"SELECT * FROM UNNEST({', '.join(arrays)})"
-    )
-    with connections[using].cursor() as cursor:
-        for start in range(0, AT_ONCE, A_STATEMENT):
-            some = slice(start, start + A_STATEMENT)
-            cursor.execute(sql, [list(values[some]) for values in columns.values()])
-
-
-def _by_bulk_create(model: Any, using: str) -> None:
-    """Insert objects; the keys of an AutoField come back by RETURNING."""
-    rows = [model(name="chai", quantity=n) for n in range(AT_ONCE)]
-    model.objects.using(using).bulk_create(rows, batch_size=A_STATEMENT)
-
-
-WAYS = {
-    "a multi-row INSERT, keys given": _by_values,
-    "arrays, keys given": _by_arrays,
-    "bulk_create()": _by_bulk_create,
-}
-
-
-def _type(model: Any, name: str, using: str) -> str:
-    return model._meta.get_field(name).db_type(connections[using])
-
-
 def _new(model: Any, using: str) -> Sequence[Any]:
     if model is UuidOrder:
         return [uuid.uuid4() for _ in range(AT_ONCE)]
     if model is AutoOrder:
-        # Its sequence's, so that those it gives itself come after them.
         return _from_sequence(model, using)
     return list(model.objects.using(using).next_ids(AT_ONCE))
 

@@ -18,8 +18,21 @@ class Statement(NamedTuple):
 
 OURS = """
 from benchmarks.shop.models import AutoOrder, Order
-from django_hilo.generator import iter_ids, next_id, next_ids
+from django_hilo.generator import anext_id, iter_ids, next_id, next_ids, next_number
 """
+
+# A loop takes longer to start than to await an id, so many are awaited in turn.
+AWAITED = 1_000
+IN_A_LOOP = f"""{OURS}
+from asyncio import new_event_loop
+
+async def take():
+    for _ in range({AWAITED}):
+        await anext_id(Order)
+
+loop = new_event_loop()
+"""
+SETTING = "settings.CAPACITY"
 
 # A process that has been busy has long ranges.
 WARM = Statement("next(ids)", OURS + "ids = iter_ids(Order)")
@@ -28,6 +41,10 @@ WARM_IDS = 300_000
 STATEMENTS = {
     "next(ids)": Statement("next(ids)", OURS + "ids = iter_ids(Order)"),
     "next_id(Order)": Statement("next_id(Order)", OURS),
+    "next_number(Order)": Statement("next_number(Order)", OURS),
+    "await anext_id(Order)": Statement(
+        "loop.run_until_complete(take())", IN_A_LOOP, AWAITED
+    ),
     "Order.objects.next_id()": Statement("Order.objects.next_id()", OURS),
     "next_ids(Order, 100_000)": Statement("next_ids(Order, 100_000)", OURS, BULK),
     "str(uuid.uuid4())": Statement("str(uuid4())", "from uuid import uuid4"),
@@ -49,5 +66,7 @@ STATEMENTS = {
     ),
     "Order()": Statement("Order()", OURS),
     "AutoOrder()": Statement("AutoOrder()", OURS),
+    SETTING: Statement(SETTING, "from django_hilo.conf import settings"),
 }
-IDS = [name for name in STATEMENTS if not name.endswith("Order()")]
+NO_IDS = {"Order()", "AutoOrder()", SETTING}
+IDS = [name for name in STATEMENTS if name not in NO_IDS]

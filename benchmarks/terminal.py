@@ -30,4 +30,4 @@ def line(found: Result) -> tuple[str, ...]:
     median = number(found.figure.median, goal.unit)
     reached = "met" if found.is_met else "MISSED"
     figures = f"[{spread(found.figure)} ({found.figure.rounds})]"
-    return (found.key, found.where, median, figures, wanted(goal), reached)
+    return (found.key, found.where, median, figures, wanted(goal, found.where), reached)

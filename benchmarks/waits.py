@@ -11,8 +11,8 @@ from django.test import override_settings
 
 from benchmarks.bench import Bench
 from benchmarks.databases import SQLITE, TITLES, empty
-from benchmarks.results import Finding, Result, Skipped
-from benchmarks.rounds import Figures, interleaved, percentile, ratio, spreads
+from benchmarks.results import Finding, Skipped, compared
+from benchmarks.rounds import Figures, interleaved, percentile
 from benchmarks.shop.models import AutoOrder, SmallOrder
 from django_hilo.generator import iter_ids
 
@@ -26,10 +26,10 @@ def measure(bench: Bench) -> Iterator[Finding]:
     if bench.server == SQLITE:
         yield Skipped("waits at a refill: set HILO_TEST_POSTGRES.")
         return
-    yield from compared(bench, bench.server, TITLES[bench.server])
+    yield from refills(bench, bench.server, TITLES[bench.server])
 
 
-def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
+def refills(bench: Bench, using: str, where: str) -> Iterator[Finding]:
     """Compare the 999th of a thousand waits, sorted, and the median of saves."""
     count = bench.scaled(4000, 1000)
     waits: Figures = {WITH: [], WITHOUT: []}
@@ -42,10 +42,7 @@ def compared(bench: Bench, using: str, where: str) -> Iterator[Finding]:
     # The first turns are not counted.
     longest = {name: given[1:] for name, given in waits.items()}
     for key, figures in (("waits", longest), ("saves_prefetch", saves)):
-        candidates = spreads(
-            {name: [value * 1e6 for value in given] for name, given in figures.items()}
-        )
-        yield Result(key, where, ratio(figures, WITH, WITHOUT), candidates, "us")
+        yield from compared(figures, {key: (WITH, WITHOUT)}, where, "us")
 
 
 def _turn(

@@ -72,6 +72,11 @@ class Line(Ordered):
     objects = HiLoManager()
 
 
+class MixedLine(Ordered):
+    id = models.BigAutoField(primary_key=True)
+    order = models.ForeignKey(Order, models.CASCADE, related_name="+")
+
+
 # Without its stubs no field of Django takes type arguments when it runs.
 class Text(models.CharField):  # type: ignore[type-arg]
     """Text as a `HiLoField` stores it, without the second index for LIKE."""
@@ -119,13 +124,6 @@ class SmallOrder(Ordered):
     """Its ranges hold 32 numbers, so that refills are frequent."""
 
     id = HiLoField("smalls", primary_key=True, capacity=32, max_capacity=32)
-    objects = HiLoManager()
-
-
-class SingleOrder(Ordered):
-    """Reserves for each row, as no project would have it."""
-
-    id = HiLoField("singles", primary_key=True, capacity=1, max_capacity=1)
     objects = HiLoManager()
 
 

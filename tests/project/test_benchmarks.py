@@ -3,10 +3,20 @@
 import pytest
 
 from benchmarks.goals import Goal
-from benchmarks.results import Curve, Peers, Report, Result, Skipped, failures
+from benchmarks.markdown import bars
+from benchmarks.results import (
+    Curve,
+    Peers,
+    Report,
+    Result,
+    Skipped,
+    compared,
+    failures,
+)
 from benchmarks.rounds import Spread, interleaved, ratio, ratios
 
 FASTER = Goal("faster", "ours", "theirs", 2.0)
+EACH = Goal("each", "ours", "theirs", 0.8, on={"SQLite": 0.9})
 LESS = Goal("less", "bytes", "", 1024, "bytes", at_most=True)
 MACHINE = {"processor": "abacus", "cores": 2, "quick": False}
 
@@ -47,11 +57,23 @@ class TestRounds:
         assert ratios(figures, "theirs", "ours") == [2.0, 2.0, 3.0]
         assert ratio(figures, "theirs", "ours") == Spread(2.0, 2.0, 3.0, 3)
 
+    def test_pairs_are_compared_in_their_unit(self):
+        figures = {"ours": [1e-6, 2e-6], "theirs": [4e-6, 4e-6], "else": [9, 9]}
+        pairs = {"next_id": ("theirs", "ours")}
+        candidates = {"theirs": Spread(4, 4, 4, 2), "ours": Spread(1.5, 1, 2, 2)}
+        assert list(compared(figures, pairs, "memory", "us")) == [
+            Result("next_id", "memory", Spread(3, 2, 4, 2), candidates, "us")
+        ]
+
 
 class TestGoals:
     def test_sides(self):
         assert FASTER.is_met(2.0) and not FASTER.is_met(1.99)
         assert LESS.is_met(1024) and not LESS.is_met(1025)
+
+    def test_a_database_may_have_another_bar(self):
+        assert EACH.is_met(0.85, "MariaDB") and not EACH.is_met(0.85, "SQLite")
+        assert bars(EACH) == "≥ 0.800x, SQLite 0.900x"
 
     def test_only_counts_fail_a_run(self):
         slow, fine, many = (
