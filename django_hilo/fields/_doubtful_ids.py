@@ -104,7 +104,7 @@ class MakesSure(ReadsNotes):
 
     def _is_refused(self, instance: models.Model) -> bool:
         """Whether a row has an instance's id; the doubt ends if not."""
-        note, id = self.note_of(instance), self.value_of(instance)
+        note, id = self.note_of(instance), str(self.value_of(instance))
         if note is None or note.doubt is None:
             return False
         doubt = note.doubt
@@ -114,12 +114,15 @@ class MakesSure(ReadsNotes):
             setattr(instance._state, NOTE + self.attname, replace(note, doubt=None))
         return id in doubt.with_rows
 
-    def _with_rows(self, ids: list[Any], using: str) -> set[Any]:
-        rows, found = self.model._base_manager.using(using), set()
+    def _with_rows(self, ids: list[Any], using: str) -> set[str]:
+        rows = self.model._base_manager.using(using)
+        found: set[str] = set()
         at_once = connections[using].features.max_query_params or len(ids)
         for start in range(0, len(ids), at_once):
             some = {f"{self.attname}__in": ids[start : start + at_once]}
-            found |= set(rows.filter(**some).values_list(self.attname, flat=True))
+            found |= set(
+                map(str, rows.filter(**some).values_list(self.attname, flat=True))
+            )
         return found
 
     def _give_others(self, instances: list[models.Model], using: str) -> None:
@@ -150,7 +153,7 @@ class MakesSure(ReadsNotes):
             return False
         ids, text = [self.value_of(each) for each in refused], str(error)
         # As PostgreSQL and MySQL quote them.
-        named = {id for id in ids if f"=({id})" in text or f"'{id}'" in text}
+        named = {str(id) for id in ids if f"=({id})" in text or f"'{id}'" in text}
         doubt, name = (
             Doubt(ids, named if named and is_taken else None),
             NOTE + self.attname,

@@ -29,9 +29,9 @@ FORMER = "hilo_former"
 class Doubt:
     """Ids that were refused together, and those of them that rows have."""
 
-    def __init__(self, ids: list[Any], with_rows: set[Any] | None) -> None:
+    def __init__(self, ids: list[Any], with_rows: set[str] | None) -> None:
         self.ids = ids
-        # None: the database has not named them, and was not asked yet.
+        # As texts. None: the database has not named them, and was not asked yet.
         self.with_rows = with_rows
 
 
@@ -107,7 +107,8 @@ class ReadsNotes:
         if note is None:
             return None
         given = getattr(instance._state, GIVEN + self.attname)
-        return note if given == self.value_of(instance) else None
+        # An integer key may be held as a text.
+        return note if str(given) == str(self.value_of(instance)) else None
 
     def assigned_for(self, instance: models.Model) -> str | None:
         """Return the alias that an id was assigned for; None if a row may have it."""
@@ -116,7 +117,11 @@ class ReadsNotes:
         if note is None or note.is_inserted:
             return None
         # A field that was assigned is not deferred.
-        if getattr(instance, self.attname) != getattr(state, GIVEN + self.attname):
+        value, given = (
+            getattr(instance, self.attname),
+            getattr(state, GIVEN + self.attname),
+        )
+        if value != given and str(value) != str(given):
             return None
         if not state.adding and self.is_key:
             return None  # a plain manager's bulk_create() has inserted the row

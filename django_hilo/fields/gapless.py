@@ -129,13 +129,13 @@ def assigning(
     instances, before = distinct(instances), []
     for instance in instances:
         values, state = vars(instance), vars(instance._state)
-        if field.was_taken_back(instance):
-            remember_former(instance, field.attname, field.value_of(instance))
-            values[field.attname] = state[NOTE + field.attname].before
         fields = instance._meta.concrete_fields
         names = {field.attname, *[each.attname for each in fields if each.primary_key]}
         known = {name: values[name] for name in names if name in values}
         before.append((values, known, state, dict(state)))
+        if field.was_taken_back(instance):
+            remember_former(instance, field.attname, field.value_of(instance))
+            values[field.attname] = state[NOTE + field.attname].before
     connection = connections[using]
     # Inside a transaction: before the savepoint, whose rollback this block sees.
     mark = state_of(connection).mark()

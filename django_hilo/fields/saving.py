@@ -70,6 +70,8 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         raw, names = given.get("raw"), given.get("update_fields")
         using = given.get("using") or router.db_for_write(type(self), instance=self)
         only_updates = given.get("force_update") or bool(names)
+        if self._meta.parents and self.pk is None:
+            only_updates = False  # Django inserts a parent's row in any case
         if names:
             # Saves of deferred rows name their fields here too.
             names = options["update_fields"] = frozenset(

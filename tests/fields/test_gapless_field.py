@@ -160,6 +160,19 @@ class TestAfterARollback:
         assert [text.partition("/")[2] for text in numbers] == ["1", "2"]
         assert lost.pk != other.pk
 
+    def test_a_failed_save_after_a_rollback(self):
+        taken, lost = Registered.objects.create(name="a"), Registered(name="b")
+        with pytest.raises(Undo), transaction.atomic():
+            lost.save()
+            raise Undo
+        lost.name = taken.name
+        with pytest.raises(IntegrityError):
+            lost.save()
+        lost.name = "b"
+        lost.save()
+        stored = Registered.objects.get(name="b")
+        assert stored.number == lost.number == "registrations/2"
+
     def test_it_is_not_updated_in_part(self):
         lost = Letter(name="lost")
         with pytest.raises(Undo), transaction.atomic():

@@ -214,6 +214,13 @@ class TestCopies:
         assert item.pk == old + 1
         assert Item.objects.filter(name="a").count() == 2
 
+    def test_a_forced_update_of_a_new_child_inserts_its_parent(self):
+        """As in Django, but the key comes from the counter."""
+        special = SpecialItem(name="new")
+        special.save(force_update=True)
+        assert special.pk == special.id == Item.objects.get(name="new").pk
+        assert len({special.pk, *[Item.objects.create().pk for _ in range(40)]}) == 41
+
     def test_a_copy_of_a_child(self):
         special = SpecialItem.objects.create(name="a", extra="x")
         old = special.pk

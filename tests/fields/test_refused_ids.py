@@ -3,6 +3,8 @@
 SQL inserted these rows, so no counter knows of them.
 """
 
+from copy import copy
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -51,6 +53,28 @@ def failures(inside, act):
             continue
         return count
     pytest.fail("It is refused for ever.")
+
+
+def test_an_integer_key_that_is_held_as_text():
+    taken, mine = Item.objects.create(name="x"), Item(name="mine")
+    execute(f"INSERT INTO numbers_item (id, name) VALUES ({taken.pk + 1}, 'sql')")
+    with pytest.raises(IntegrityError):
+        mine.save()
+    mine.pk = str(mine.pk)
+    mine.save()
+    rows = dict(Item.objects.values_list("pk", "name"))
+    assert sorted(rows.values()) == ["mine", "sql", "x"]
+    assert rows[mine.pk] == "mine"
+
+
+def test_a_copy_with_its_integer_key_as_text_is_refused():
+    mine = Item(name="mine")
+    Item.objects.assign_ids([mine])
+    mine.pk = str(mine.pk)
+    other = copy(mine)
+    mine.save()
+    with pytest.raises(IntegrityError):
+        other.save()
 
 
 @in_or_out

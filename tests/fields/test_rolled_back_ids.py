@@ -336,6 +336,17 @@ class TestKindsOfFields:
         assert stored == {"lost": 3, "other": 0}
         assert lost.pk == lost.id == lost.place_ptr_id
 
+    @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
+    def test_an_integer_key_that_is_held_as_text(self, python):
+        lost = Item(name="lost")
+        with rolled_back():
+            lost.save()
+        create_elsewhere(python, "Item")
+        lost.pk = str(lost.pk)
+        lost.save()
+        stored = dict(Item.objects.values_list("name", "pk"))
+        assert stored["lost"] == lost.pk != stored["other"]
+
     def test_it_keeps_both_keys(self):
         lost = Restaurant(name="lost", stars=3)
         with rolled_back():
