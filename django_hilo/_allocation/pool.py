@@ -191,6 +191,12 @@ class Counter:
         # A copy is one step, and needs no lock.
         return max(self._ranges.copy(), key=lambda each: each.high, default=None)
 
+    @property
+    def last_given(self) -> int:
+        """The number before the next one of the newest range."""
+        newest = self.newest
+        return newest.next - 1 if newest else self.seen
+
     def shrink(self, newest: CachedRange | None, keep: int = 0) -> CachedRange | None:
         """Give up the newest range but for ``keep`` numbers; return the others."""
         with self.locked():
@@ -259,6 +265,13 @@ class Pool:
         if counter := self._counters.pop(key, None):
             counter.drop_all()
             self.forget_targets()
+
+    def drop_ranges(self, using: str) -> None:
+        """Drop the ranges of an alias that were reserved in its rows, not drawn."""
+        for counter in self.counters(using):
+            if counter.source is None or counter.source.rolls_back:
+                counter.drop_all()
+                counter.stored = 0
 
     def forget_targets(self) -> None:
         """Let all threads find their targets and counters anew."""

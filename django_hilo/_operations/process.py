@@ -17,12 +17,18 @@ from django.db.models.signals import post_migrate, pre_migrate, pre_save
 
 from django_hilo import generator
 from django_hilo._allocation import pool
+from django_hilo._allocation.numbers_in_tests import write_counters
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations import idle
 from django_hilo.counters import floor, gapless
-from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.models import (
+    GaplessCounter,
+    HiLoDocument,
+    ServerPrefix,
+    before_looks,
+)
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
 logger = logging.getLogger("django_hilo")
@@ -45,6 +51,11 @@ _joined: list[ModuleType] = []
 def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
+    before_looks[:] = [write_counters]
+    for model in HiLoDocument, ServerPrefix:
+        pre_save.connect(
+            write_counters, model, dispatch_uid="django_hilo.write_counters"
+        )
     pre_save.connect(floor.guard_save, HiLoDocument, dispatch_uid="django_hilo")
     pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
     pre_migrate.connect(check_plan, sender, dispatch_uid="django_hilo")
