@@ -21,6 +21,7 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import bound_ranges, pool
+from django_hilo._allocation.numbers_in_tests import write_counters  # noqa: F401 - public here
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.transaction import test_blocks
@@ -50,9 +51,9 @@ class HiLoTestMixin(_Base):
                 f"no effect. Write: class {cls.__name__}(HiLoTestMixin, ...)."
             )
 
-    # Aliases, sequences, and the last numbers that setUpTestData() drew: there may be
-    # objects with them that are not saved.
-    _drawn: list[tuple[str, KeySequence, int]] = []
+    # Counters of sequences, with the last numbers that setUpTestData() drew: objects that
+    # are not saved may have them.
+    _drawn: list[tuple[Any, int]] = []
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -67,7 +68,7 @@ class HiLoTestMixin(_Base):
             _start_over(cls.databases)  # type: ignore[attr-defined]
             make()
             cls._drawn = [
-                (each.key.database.alias, each.source, each.last_given)
+                (each, each.newest.next - 1 if each.newest else each.seen)
                 for each in pool.current().counters()
                 if isinstance(each.source, KeySequence)
             ]
@@ -80,8 +81,8 @@ class HiLoTestMixin(_Base):
     # there end the whole run of tests, and tests that are skipped reach it.
     def _callSetUp(self) -> None:  # noqa: N802 - unittest's
         _start_over(getattr(self, "databases", ()))
-        for alias, source, number in self._drawn:
-            source.raise_floor(alias, number)
+        for counter, number in self._drawn:
+            counter.source.raise_floor(counter.key.database.alias, number)
         super()._callSetUp()  # type: ignore[misc]  # typeshed lacks it
 
 

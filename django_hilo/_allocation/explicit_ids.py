@@ -18,7 +18,6 @@ from django_hilo._allocation.numbers_in_tests import numbers_of
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import Target
 from django_hilo._database.transaction import state_of, test_blocks
-from django_hilo._database.uncounted import uncounted
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -35,8 +34,7 @@ def check_jump(target: Target, number: int, shown: str) -> None:
         )
     seen = pool.current().counter(target.key).seen
     if number > seen + settings.MAX_FLOOR_JUMP:
-        with uncounted(connections[target.using]):
-            known = max(source.read_max(target.using), source.row_floor(target.using))
+        known = max(source.read_max(target.using), source.row_floor(target.using))
         refuse_jump(max(known, seen), number, shown, target.name)
 
 

@@ -35,6 +35,8 @@ from django_hilo.counters.reservation import new_ticket, send_reserved
 from django_hilo.identifiers import MAX_NUMBER, counter_key
 from django_hilo.signals import range_reserved
 
+# Those of a counter's row that a reservation changes.
+_COLUMNS = ["max", "floor", "low", "size", "reserved_at", "ticket"]
 # The attribute of a block.
 _NUMBERS = "hilo_numbers"
 
@@ -132,17 +134,13 @@ class CounterInTest:
         """Write the row as a reservation leaves it, unless it has been written."""
         from django_hilo.models import HiLoDocument
 
-        source, around, now = (
-            self.target.source,
-            self.written_in,
-            connection.savepoint_ids,
-        )
+        around, now = self.written_in, connection.savepoint_ids
         if not self.highest or (around is not None and now[: len(around)] == around):
             return
-        key = counter_key(*source.key)
+        source, (collection, node_tag) = self.target.source, self.target.source.key
+        key = counter_key(collection, node_tag)
         # Not by the manager, which is what calls this.
-        rows: QuerySet[HiLoDocument] = QuerySet(HiLoDocument, using=connection.alias)
-        rows = rows.filter(pk=key)
+        rows: Any = QuerySet(HiLoDocument, using=connection.alias).filter(pk=key)
         row = rows.first()
         found = (row.max, row.floor, row.ticket) if row else None
         self.written_in = now.copy()
@@ -150,7 +148,6 @@ class CounterInTest:
             self.before = found
         elif found != self.before:
             return  # it was not undone
-        collection, node_tag = source.key
         row = row or HiLoDocument(id=key, collection=collection, node_tag=node_tag)
         row.ticket = new_ticket()
         if self.newest is not None:
@@ -161,9 +158,7 @@ class CounterInTest:
         row.floor = max(row.floor, self.floor)
         row.max = max(row.max, row.floor, self.highest)
         rows.bulk_create([row], ignore_conflicts=True)
-        rows.update(
-            **{each.attname: getattr(row, each.attname) for each in row._meta.fields}
-        )
+        rows.bulk_update([row], _COLUMNS)
         if isinstance(source, ColumnCounter) and source.shared_column is not None:
             source.shared_column.raise_default(connection.alias, self.highest)
 

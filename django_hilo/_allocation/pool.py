@@ -191,12 +191,6 @@ class Counter:
         # A copy is one step, and needs no lock.
         return max(self._ranges.copy(), key=lambda each: each.high, default=None)
 
-    @property
-    def last_given(self) -> int:
-        """The number before the next one of the newest range."""
-        newest = self.newest
-        return newest.next - 1 if newest else self.seen
-
     def shrink(self, newest: CachedRange | None, keep: int = 0) -> CachedRange | None:
         """Give up the newest range but for ``keep`` numbers; return the others."""
         with self.locked():
