@@ -51,8 +51,8 @@ class HiLoTestMixin(_Base):
                 f"no effect. Write: class {cls.__name__}(HiLoTestMixin, ...)."
             )
 
-    # Counters of sequences, with the last numbers that setUpTestData() drew: objects that
-    # are not saved may have them.
+    # Counters of sequences, with the last numbers that setUpTestData() drew: an object
+    # that is not saved may have one.
     _drawn: list[tuple[Any, int]] = []
 
     @classmethod
