@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "calls",
     "graph",
     "processor",
+    "suites",
     "contention",
     "waits",
     "startup",

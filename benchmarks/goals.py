@@ -82,6 +82,8 @@ LOOP = "`CharField`, ids of a loop"
 GRAPH_600 = "600 orders of 5 lines"
 LOAD = "`loaddata`"
 LOAD_GOALS = (1.25, 1.15, 1.15)
+SUITE, INTEGER_SUITE = f"100 tests, {TEXT}", f"100 tests, {INTEGER}"
+SUITE_GOALS = (1.35, 1.3, 1.3)
 INSERT = "multi-row `INSERT`"
 WITHOUT = "without `PREFETCH_AT`"
 INDEXES = "all indexes"
@@ -158,6 +160,15 @@ QUESTIONS = (
             _each(
                 "fixture_integer", f"{LOAD}, {INTEGER}", AUTO, LOAD_GOALS, at_most=True
             ),
+        ),
+    ),
+    Question(
+        "How much longer does a test suite take?",
+        "The processor's time of 100 tests in a `TestCase`, each of which creates an "
+        "object of each of five models: every id is the first of its counter.",
+        (
+            _each("suite_text", SUITE, AUTO, SUITE_GOALS, at_most=True),
+            _each("suite_integer", INTEGER_SUITE, AUTO, SUITE_GOALS, at_most=True),
         ),
     ),
     Question(

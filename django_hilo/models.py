@@ -1,7 +1,7 @@
 """The tables: counters, server prefixes and gapless counters."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -55,6 +55,21 @@ def validate_server_prefix(value: str) -> None:
     _validated(check_server_prefix, value, rule, MAX_SERVER_PREFIX_LENGTH)
 
 
+Row = TypeVar("Row", bound=models.Model)
+
+# Called before somebody looks at counters and prefixes: a TestCase has them in memory.
+before_looks: list[Callable[..., None]] = []
+
+
+class LookedAt(models.Manager[Row]):
+    """The manager of rows that a TestCase writes when somebody looks at them."""
+
+    def get_queryset(self) -> models.QuerySet[Row]:
+        for act in before_looks:
+            act()
+        return super().get_queryset()
+
+
 class HiLoDocument(models.Model):
     """The counter of one collection on one node (RavenDB's ``Raven/Hilo/orders``)."""
 
@@ -95,6 +110,8 @@ class HiLoDocument(models.Model):
     # The mark of the client of RavenDB's that made the counter.
     made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
+    objects = LookedAt["HiLoDocument"]()
+
     class Meta:
         verbose_name = _("counter")
         verbose_name_plural = _("counters")
@@ -110,6 +127,11 @@ class HiLoDocument(models.Model):
         if kwargs.get("update_fields") is not None:
             kwargs["update_fields"] = {*kwargs["update_fields"], "ticket"}
         super().save(*args, **kwargs)
+
+    def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
+        # Django's own does without this manager.
+        type(self).objects.all()
+        super().refresh_from_db(*args, **kwargs)
 
     @property
     def next_low(self) -> int:
@@ -139,6 +161,8 @@ class ServerPrefix(models.Model):
             "such as orders/NorthServer/1-A. Applies from the next range on."
         ),
     )
+
+    objects = LookedAt["ServerPrefix"]()
 
     class Meta:
         verbose_name = _("server prefix")

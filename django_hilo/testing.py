@@ -21,15 +21,13 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.pool import CounterKey
+from django_hilo._allocation.numbers_in_tests import write_counters  # noqa: F401 - public here
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.identity import database_key
+from django_hilo._database.transaction import test_blocks
 from django_hilo._operations.locations import aliases, fields_on
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.returning import return_range
-from django_hilo.exceptions import RangeNotReturned
+from django_hilo.sources.key_sequence import KeySequence
 
 if TYPE_CHECKING:
     _Base = TestCase
@@ -53,6 +51,10 @@ class HiLoTestMixin(_Base):
                 f"no effect. Write: class {cls.__name__}(HiLoTestMixin, ...)."
             )
 
+    # Counters of sequences, with the last numbers that setUpTestData() drew: an object
+    # that is not saved may have one.
+    _drawn: list[tuple[Any, int]] = []
+
     @classmethod
     def setUpClass(cls) -> None:
         """Start ids over for ``setUpTestData()``, in its transaction."""
@@ -65,6 +67,11 @@ class HiLoTestMixin(_Base):
             # Ignored: the test case that this is mixed into has them.
             _start_over(cls.databases)  # type: ignore[attr-defined]
             make()
+            cls._drawn = [
+                (each, each.newest.next - 1 if each.newest else each.seen)
+                for each in pool.current().counters()
+                if isinstance(each.source, KeySequence)
+            ]
 
         # A class that has its own need not call another.
         with patch.object(cls, "setUpTestData", start_and_make):
@@ -74,6 +81,8 @@ class HiLoTestMixin(_Base):
     # there end the whole run of tests, and tests that are skipped reach it.
     def _callSetUp(self) -> None:  # noqa: N802 - unittest's
         _start_over(getattr(self, "databases", ()))
+        for counter, number in self._drawn:
+            counter.source.raise_floor(counter.key.database.alias, number)
         super()._callSetUp()  # type: ignore[misc]  # typeshed lacks it
 
 
@@ -91,38 +100,24 @@ def _hilo_ids(db: None) -> None:
 
 
 def _start_over(databases: Iterable[str]) -> None:
-    """Forget all ranges, and start the counters of these databases over."""
+    """Start the counters of these databases over, and forget the ranges of all."""
     for alias in aliases():
+        connection = connections[alias]
         if alias in databases:
             with suppress(DatabaseOperationForbidden):  # not one of this test's
-                _rewind(alias)
-        pool.current().forget(alias)
+                _rewind_columns(alias)
+        if not test_blocks(connection):
+            pool.current().forget(alias)
+            continue
+        # Threads beside the test must not get numbers of its class.
+        pool.current().drop_ranges(alias)
+        for counter in pool.current().counters(alias):
+            bound_ranges.drop(connection, counter)
+            if isinstance(counter.source, KeySequence):
+                pool.current().forget_counter(counter.key)
 
 
-def _rewind(using: str) -> None:
-    """Return the unused numbers that the open transaction has reserved.
-
-    They are those of setUpTestData(). Otherwise the first id of a test would depend on
-    the tests that ran before.
-    """
-    newest = bound_ranges.drain(connections[using])
-    for cached in newest.values():
-        reserved = cached.reservation
-        if not reserved.ticket:
-            continue  # other systems take nothing back
-        with suppress(RangeNotReturned):  # an explicit id raised Max
-            return_range(
-                reserved.collection,
-                reserved.range.high,
-                cached.next - 1,
-                reserved.ticket,
-                node_tag=reserved.node_tag,
-                using=using,
-            )
-    _rewind_columns(using, newest)
-
-
-def _rewind_columns(using: str, newest: dict[CounterKey, CachedRange]) -> None:
+def _rewind_columns(using: str) -> None:
     """Start integer keys over, whose numbers come from the database's own counter.
 
     PostgreSQL's sequences do not roll back. MariaDB's AUTO_INCREMENT does not either,
@@ -157,11 +152,6 @@ def _rewind_columns(using: str, newest: dict[CounterKey, CachedRange]) -> None:
     with connection.cursor() as cursor:
         for statement, params in reset:
             cursor.execute(statement, params)
-    for field in fields:
-        alias, source = field.counter_of(using)
-        cached = newest.get(CounterKey(database_key(alias), *source.key))
-        if cached is not None and not cached.reservation.ticket:
-            source.raise_floor(alias, cached.next - 1)
 
 
 def _reset_sql(key: KeyColumn, connection: BaseDatabaseWrapper) -> str:

@@ -162,3 +162,20 @@ class SequencesOrder(Ordered):
     def create(cls, using: str, **values: Any) -> SequencesOrder:
         id = get_next_value("orders", using=using)
         return cls.objects.using(using).create(id=id, **values)
+
+
+def _five(name: str, key: type[models.Field[Any, Any]]) -> list[type[Ordered]]:
+    """Return models that a test suite creates an object of each of."""
+    return [
+        type(
+            f"{name}{number}",
+            (Ordered,),
+            {"__module__": __name__, "id": key(primary_key=True)},
+        )
+        for number in range(1, 6)
+    ]
+
+
+TEXTS = _five("Text", HiLoField)
+INTEGERS = _five("Integer", HiLoBigAutoField)
+AUTOS = _five("Auto", models.BigAutoField)

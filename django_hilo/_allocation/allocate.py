@@ -18,6 +18,7 @@ from django_hilo._allocation import bound_ranges, pool
 from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.known_targets import KnownTarget
+from django_hilo._allocation.numbers_in_tests import highest_of_tests, numbers_of
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
@@ -45,6 +46,9 @@ class Reserved(NamedTuple):
 
 def allocate(target: Target, count: int) -> list[Slice]:
     """Take ``count`` numbers, and reserve a range first if memory has fewer."""
+    numbers = numbers_of(target) if in_tests() else None
+    if numbers is not None:
+        return numbers.take(target, count)
     counter = pool.current().counter(target.key)
     slices = counter.take(count) or _allocate_anew(target, counter, count)
     _prefetch(target, counter)
@@ -53,8 +57,9 @@ def allocate(target: Target, count: int) -> list[Slice]:
 
 def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     """Take ``count`` numbers without I/O; None if that is impossible."""
-    # Only the connection of the thread that runs sync code knows the tenant's schema.
-    if known.target.key.database.schema is not None:
+    # Only the connection of the thread that runs sync code knows the tenant's schema,
+    # and the TestCase.
+    if known.target.key.database.schema is not None or known.is_tested:
         return None
     slices = known.counter.take(count)
     _prefetch(known.target, known.counter)
@@ -63,11 +68,13 @@ def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
 
 def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:
     """Take one id; return also its slice, unless a rollback cannot take it back."""
-    taken = known.counter.take_one()
+    is_in_test = known.is_tested and known.connection["atomic_blocks"]
+    taken = None if is_in_test else known.counter.take_one()
     if taken is not None:
         return known.id_of(*taken), []
     slices = None
-    if STATE in known.connection:  # its transaction may have reserved ranges
+    # Its transaction may have reserved ranges.
+    if STATE in known.connection and not is_in_test:
         connection = connections[known.target.using]
         slices = bound_ranges.take(connection, known.counter, 1)
     slices = slices or allocate(known.target, 1)
@@ -177,9 +184,8 @@ def _reserve(
     target: Target, counter: Counter, capacity: int, count: int, bound: bool
 ) -> Reserved:
     """Reserve ranges of a target's counter, over all numbers that are known."""
-    source, connection = target.source, connections[target.using]
-    burnt = bound_ranges.burnt(connection, counter) if bound else counter.burnt
-    minimum = max(counter.seen, burnt)
+    source = target.source
+    minimum = max(counter.seen, highest_of_tests(counter.key))
     if bound or counter.source is None:
         minimum = max(minimum, source.minimum_of_rows(target.using))
     stored = counter.stored
@@ -199,7 +205,7 @@ def _reserve(
     for each in reserved:
         # Read again: a transaction that ended while this one waited for the row may
         # have burnt numbers of the range.
-        ranges.append(CachedRange(each, max(burnt, counter.burnt)))
+        ranges.append(CachedRange(each, counter.burnt))
         if met is not None:
             # If the counter fell back, others may have the numbers from there.
             skipped.append(Skipped(max(met, fell_from), ranges[-1].next))

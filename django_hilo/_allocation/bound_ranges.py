@@ -21,9 +21,6 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.pool import Counter, CounterKey
 from django_hilo._database.transaction import Mark, state_of, test_blocks
 
-# The attribute of a TestCase's block.
-_BURNT = "hilo_burnt"
-
 
 @dataclass
 class Floor:
@@ -40,8 +37,6 @@ class Bound:
 
     key: CounterKey
     ranges: list[CachedRange] = field(default_factory=list)
-    # Those that `drain` has found, of which nobody takes any more.
-    drained: list[CachedRange] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     # That of the newest range.
     capacity: AdaptiveCapacity | None = None
@@ -98,20 +93,9 @@ def take(
 
 
 def burn(connection: BaseDatabaseWrapper, counter: Counter, number: int) -> None:
-    """Give no number up to this one again; in a TestCase, not in the same test."""
-    blocks = test_blocks(connection)
-    if not blocks:
+    """Give no number up to this one again; a TestCase starts each test from its row."""
+    if not test_blocks(connection):
         counter.burn(number)
-        return
-    numbers = vars(blocks[-1]).setdefault(_BURNT, {})
-    numbers[counter.key] = max(number, numbers.get(counter.key, 0))
-
-
-def burnt(connection: BaseDatabaseWrapper, counter: Counter) -> int:
-    """Return the highest number that was burnt, 0 if none was."""
-    key, blocks = counter.key, test_blocks(connection)
-    known: list[int] = [vars(each).get(_BURNT, {}).get(key, 0) for each in blocks]
-    return max([counter.burnt, *known])
 
 
 def drop(
@@ -128,15 +112,3 @@ def drop(
                 bound.ranges = [each for each in left if not each.has_any(numbers)]
             if len(bound.ranges) < len(left) and bound.capacity:
                 bound.capacity.keep()
-
-
-def drain(connection: BaseDatabaseWrapper) -> dict[CounterKey, CachedRange]:
-    """Take no more of the ranges; return the newest of each counter."""
-    found: list[tuple[CounterKey, CachedRange]] = []
-    for mark in state_of(connection).open_marks():
-        for bound in mark.values.values():
-            bound.drained += bound.ranges
-            bound.ranges, bound.capacity = [], None
-            found += [(bound.key, each) for each in bound.drained]
-    # Of the pairs with one key, the last stays.
-    return dict(sorted(found, key=lambda each: each[1].high))

@@ -14,9 +14,10 @@ from django.db import Error, connections
 from django_hilo._allocation import bound_ranges, pool
 from django_hilo._allocation.bound_ranges import Floor
 from django_hilo._allocation.capacity import AdaptiveCapacity
+from django_hilo._allocation.numbers_in_tests import numbers_of
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import Target
-from django_hilo._database.transaction import state_of
+from django_hilo._database.transaction import state_of, test_blocks
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -50,6 +51,10 @@ def refuse_jump(known: int, number: int, shown: str, name: str) -> None:
 
 def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
     """Drop ranges that contain explicit numbers; return whether new ones are bound."""
+    numbers_in_test = numbers_of(target)
+    if numbers_in_test is not None:
+        numbers_in_test.avoid(target, numbers)
+        return True
     counter = pool.current().counter(target.key)
     bound = target.source.in_callers_transaction(target.using)
     if not bound:
@@ -64,6 +69,8 @@ def reserve_explicit(target: Target, numbers: Sequence[int]) -> bool:
 
 def drop_held(target: Target) -> None:
     """Drop all numbers that the process holds: rows of others have some of them."""
+    if numbers_of(target) is not None:
+        pool.current().forget_counter(target.key)
     counter = pool.current().counter(target.key)
     counter.drop_all()
     bound_ranges.drop(connections[target.using], counter)
@@ -79,7 +86,7 @@ def record_explicit(target: Target, numbers: Sequence[int], using: str) -> None:
     known = bound_ranges.newest(connection, counter, "floor")
     if known is not None:
         known.number = max(known.number, floor.number)
-    elif (mark := state_of(connection).mark()) is None:
+    elif test_blocks(connection) or (mark := state_of(connection).mark()) is None:
         _raise_now(target, counter, floor)
     else:
         bound_ranges.bound_to(mark, counter).floor = floor

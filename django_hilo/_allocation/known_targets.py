@@ -19,6 +19,8 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import AnyTarget, CounterField, Target, resolve
 from django_hilo._database.identity import has_schemas
+from django_hilo._database.own_connection import in_tests
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation
 from django_hilo.identifiers import IdFormat
 
@@ -31,6 +33,8 @@ class KnownTarget:
     def __init__(self, target: Target) -> None:
         alias = target.using
         self.target = target
+        # Whether a TestCase has its numbers in memory of its own.
+        self.is_tested = in_tests() and isinstance(target.source, OwnCounter)
         self.counter: Counter = pool.current().counter(target.key)
         self.connection = vars(connections[alias])
         self.database: dict[str, Any] = connections.settings[alias]

@@ -260,6 +260,13 @@ class Pool:
             counter.drop_all()
             self.forget_targets()
 
+    def drop_ranges(self, using: str) -> None:
+        """Drop the ranges of an alias that were reserved in its rows, not drawn."""
+        for counter in self.counters(using):
+            if counter.source is None or counter.source.rolls_back:
+                counter.drop_all()
+                counter.stored = 0
+
     def forget_targets(self) -> None:
         """Let all threads find their targets and counters anew."""
         self.known_targets = _KnownTargets()

@@ -15,14 +15,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate, pre_save
 
-from django_hilo import generator
+from django_hilo import generator, models
 from django_hilo._allocation import pool
+from django_hilo._allocation.numbers_in_tests import write_counters
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations import idle
 from django_hilo.counters import floor, gapless
-from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
 logger = logging.getLogger("django_hilo")
@@ -45,8 +45,14 @@ _joined: list[ModuleType] = []
 def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
-    pre_save.connect(floor.guard_save, HiLoDocument, dispatch_uid="django_hilo")
-    pre_save.connect(gapless.guard_save, GaplessCounter, dispatch_uid="django_hilo")
+    models.before_looks[:] = [write_counters]
+    uid = "django_hilo.write_counters"
+    for model in models.HiLoDocument, models.ServerPrefix:
+        pre_save.connect(write_counters, model, dispatch_uid=uid)
+    pre_save.connect(floor.guard_save, models.HiLoDocument, dispatch_uid="django_hilo")
+    pre_save.connect(
+        gapless.guard_save, models.GaplessCounter, dispatch_uid="django_hilo"
+    )
     pre_migrate.connect(check_plan, sender, dispatch_uid="django_hilo")
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
     uid = "django_hilo.raise_defaults"
@@ -143,7 +149,7 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
     connection = connections[using]
     if not dialect_of(connection).raises_key_default or not kwargs.get("plan"):
         return
-    if HiLoDocument._meta.db_table not in connection.introspection.table_names():
+    if models.HiLoDocument._meta.db_table not in connection.introspection.table_names():
         return
     for field in fields_on(using):
         target = resolve(field, using)

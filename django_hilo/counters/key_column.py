@@ -17,17 +17,21 @@ class KeyColumn(NamedTuple):
     def highest(self, using: str) -> int:
         """Return the highest key of a row, or the last that the database gave."""
         connection = connections[using]
+        given = dialect_of(connection).last_default(connection, self.table)
+        return max([self.of_rows(using), *map(int, filter(None, given))])
+
+    def of_rows(self, using: str) -> int:
+        """Return the highest key of a row."""
+        connection = connections[using]
         table = connection.ops.quote_name(self.table)
         column = connection.ops.quote_name(self.column)
         [(highest,)] = rows_of(connection, f"SELECT MAX({column}) FROM {table}")  # noqa: S608 - quoted
-        found = [highest, *dialect_of(connection).last_default(connection, self.table)]
-        wrong = [value for value in found if isinstance(value, str)]
-        if wrong:
+        if isinstance(highest, str):
             raise ValueError(
-                f"{self.table}.{self.column} on {using!r} contains {wrong[0]!r}, which "
+                f"{self.table}.{self.column} on {using!r} contains {highest!r}, which "
                 f"is not an integer."
             )
-        return max((int(value) for value in found if value is not None), default=0)
+        return int(highest or 0)
 
     def raise_default(self, using: str, number: int) -> None:
         """Raise the database's own numbering of the column to ``number``."""

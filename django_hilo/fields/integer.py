@@ -9,6 +9,7 @@ from django.db import IntegrityError, connections, models
 from django.db.models.expressions import Combinable
 
 from django_hilo._allocation import explicit_ids
+from django_hilo._allocation.numbers_in_tests import write_before_default
 from django_hilo._allocation.target import CounterField, Target, given_source, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
@@ -91,7 +92,9 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
-        if self._shares_numbers_with_default(self._alias_of_plain_bulk(instance)):
+        using = self._alias_of_plain_bulk(instance)
+        if self._shares_numbers_with_default(using):
+            write_before_default(self.target(using))
             return None
         return super().get_pk_value_on_save(instance)
 
@@ -110,6 +113,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         """
         missing, others = self.sort_out(instances, using)
         if self._shares_numbers_with_default(using):
+            write_before_default(self.target(using))
             return self.assign_missing(others, using)
         blocks.append(_forgetting(self, missing))
         return self.assign_missing(instances, using)

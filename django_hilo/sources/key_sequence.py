@@ -9,11 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import Result
-from django_hilo._database.retry import (
-    in_callers_transaction,
-    retry,
-    short_transaction,
-)
+from django_hilo._database.retry import retry, short_transaction
+from django_hilo._database.uncounted import uncounted
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import ColumnCounter
@@ -111,9 +108,8 @@ class KeySequence(StoredCounter):
         return f"{self.column.table}.{self.column.column}", ""
 
     def in_callers_transaction(self, using: str) -> bool:
-        return in_callers_transaction(using) or (
-            self.is_historical and connections[using].in_atomic_block
-        )
+        # Nor does a TestCase roll a sequence back.
+        return self.is_historical and connections[using].in_atomic_block
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         return super().reserve(using, wanted._replace(collection=self.key[0]))
@@ -124,7 +120,8 @@ class KeySequence(StoredCounter):
             highest = self._attempt(self._highest, using)
         else:
             # Rows that the caller has not committed count too.
-            highest = self.column.highest(using)
+            with uncounted(connection):
+                highest = self.column.highest(using)
         try:
             following = self.read_max(using) + 1
         except SourceMismatch as error:
@@ -180,14 +177,14 @@ class KeySequence(StoredCounter):
         return []
 
     def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
-        in_migration = self.is_historical and connections[using].in_atomic_block
-        return retry(
-            operate,
-            using,
-            self.name,
-            if_missing=f"There is no table {self.column.table!r} on {using!r}.",
-            bound=in_migration or None,
-        )
+        with uncounted(connections[using]):
+            return retry(
+                operate,
+                using,
+                self.name,
+                if_missing=f"There is no table {self.column.table!r} on {using!r}.",
+                bound=self.in_callers_transaction(using) or None,
+            )
 
 
 def source_of(
