@@ -253,9 +253,8 @@ def numbers_of(target: Target) -> NumbersInTest | None:
 
     None also for the counters of other systems.
     """
-    if not (isinstance(target.source, OwnCounter) and in_tests()):
-        return None
-    return _numbers_on(connections[target.using])
+    is_ours = isinstance(target.source, OwnCounter)
+    return _numbers_on(connections[target.using]) if is_ours else None
 
 
 def highest_of_tests(key: CounterKey) -> int:
@@ -263,8 +262,11 @@ def highest_of_tests(key: CounterKey) -> int:
 
     A thread beside a test that inserts a row with it would wait for the test's end.
     """
-    found = [each.counters.get(key) for each in _open if each.is_open]
-    return max((each.highest for each in found if each), default=0)
+    highest = 0
+    for each in _open:
+        if key in each.counters and each.is_open:
+            highest = max(highest, each.counters[key].highest)
+    return highest
 
 
 def write_counters(**kwargs: object) -> None:
