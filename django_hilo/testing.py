@@ -1,7 +1,8 @@
 """Predictable ids in the tests of a project.
 
-Each test begins like a new process: without ranges in memory, and with counters at the
-last number that was used before the test.
+A `TestCase` needs only `write_counters`, and only for raw SQL. The mixin and the
+fixture also start ids over in tests that commit, and the keys of sequences: each test
+begins like a new process, with counters at the last number that was used before.
 """
 
 from collections.abc import Iterable

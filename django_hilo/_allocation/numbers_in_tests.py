@@ -270,7 +270,11 @@ def highest_of_tests(key: CounterKey) -> int:
 
 
 def write_counters(**kwargs: object) -> None:
-    """Write the rows of all counters, for somebody who looks at them (pre_save)."""
+    """Write the counters of the running test to their rows.
+
+    In a `TestCase` numbers come out of memory, and the ORM calls this before it reads
+    or writes counters. Call it before raw SQL does.
+    """
     for connection in connections.all(initialized_only=True) if in_tests() else ():
         numbers = _numbers_on(connection)
         if numbers is not None:
