@@ -43,7 +43,8 @@ def noted_parents(instance: Any) -> list[tuple[Any, Any]]:
 
 def _is_noted(parent: Any) -> bool:
     state = parent._state
-    for field in id_fields(type(parent)):
+    # Not its type: request.user is a SimpleLazyObject.
+    for field in id_fields(parent.__class__):
         note = getattr(state, NOTE + field.attname, None)
         if note is not None and note.is_doubtful:
             return True

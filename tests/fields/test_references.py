@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
+from django.utils.functional import SimpleLazyObject
 
 from django_hilo.exceptions import HiLoError
 from tests.apps.numbers.models import Box, Item, Note
@@ -186,3 +187,11 @@ class TestReferencesThatAreNotWritten:
         )
         note.save()
         assert Note.objects.get(pk=note.pk).object_id == former != item.pk
+
+
+def test_a_lazy_parent():
+    """As request.user is."""
+    order = Order.objects.create()
+    line = OrderLine.objects.create(order=SimpleLazyObject(lambda: order))
+    assert line.order_id == order.pk
+    line.save()
