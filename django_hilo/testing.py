@@ -52,9 +52,9 @@ class HiLoTestMixin(_Base):
                 f"no effect. Write: class {cls.__name__}(HiLoTestMixin, ...)."
             )
 
-    # Counters of sequences, with the last numbers that setUpTestData() drew: an object
-    # that is not saved may have one.
-    _drawn: list[tuple[Any, int]] = []
+    # The last numbers that setUpTestData() drew, by sequence and alias: objects that it
+    # did not save may have them.
+    _drawn: dict[tuple[KeySequence, str], int] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -68,22 +68,22 @@ class HiLoTestMixin(_Base):
             # Ignored: the test case that this is mixed into has them.
             _start_over(cls.databases)  # type: ignore[attr-defined]
             make()
-            cls._drawn = [
-                (each, each.newest.next - 1 if each.newest else each.seen)
-                for each in pool.current().counters()
-                if isinstance(each.source, KeySequence)
-            ]
 
+        cls._drawn = {}
         # A class that has its own need not call another.
         with patch.object(cls, "setUpTestData", start_and_make):
             super().setUpClass()
+        for each in pool.current().counters():
+            if isinstance(each.source, KeySequence):
+                last = each.newest.next - 1 if each.newest else each.seen
+                cls._drawn[each.source, each.key.database.alias] = last
 
     # Not setUp(): a class that has its own need not call this one. Nor run(): errors in
     # there end the whole run of tests, and tests that are skipped reach it.
     def _callSetUp(self) -> None:  # noqa: N802 - unittest's
         _start_over(getattr(self, "databases", ()))
-        for counter, number in self._drawn:
-            counter.source.raise_floor(counter.key.database.alias, number)
+        for (source, alias), number in self._drawn.items():
+            source.raise_floor(alias, number)
         super()._callSetUp()  # type: ignore[misc]  # typeshed lacks it
 
 

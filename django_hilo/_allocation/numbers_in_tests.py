@@ -60,8 +60,9 @@ class Start(NamedTuple):
         if not isinstance(source, ColumnCounter):
             return highest
         if target.key not in self.keys:
+            # Not the last that the database gave: MariaDB's does not roll back.
             with uncounted(connections[source.rows_on]):
-                self.keys[target.key] = source.highest_before_test()
+                self.keys[target.key] = source.column.of_rows(source.rows_on)
         return max(highest, self.keys[target.key])
 
     def reserve(self, target: Target, over: int, size: int, count: int) -> Reservation:
@@ -186,13 +187,12 @@ class NumbersInTest:
 
     def take(self, target: Target, count: int) -> list[Slice]:
         """Take numbers of a counter."""
-        added = []
         with self._lock:
             mine = self._of(target)
             while not mine.ranges or (slices := take_from(mine.ranges, count)) is None:
-                added.append(mine.reserve(self._start(target.key.database), count))
-        for each in added if range_reserved.receivers else ():
-            send_reserved(each, target.using)
+                made = mine.reserve(self._start(target.key.database), count)
+                if range_reserved.receivers:
+                    send_reserved(made, target.using)
         return slices
 
     def avoid(self, target: Target, explicit: Sequence[int]) -> None:

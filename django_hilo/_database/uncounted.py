@@ -1,6 +1,5 @@
 """Statements of a ``TestCase`` that ``assertNumQueries()`` does not count."""
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,15 +12,12 @@ from django_hilo._database.transaction import test_blocks
 @contextmanager
 def uncounted(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Hide the statements of the block in a TestCase; elsewhere, do nothing."""
-    hidden: dict[str, Any] = {}
+    before: dict[str, Any] = {}
     if test_blocks(connection):
-        hidden = {
-            "queries_log": deque(),
-            "execute_wrappers": [],
-            "force_debug_cursor": False,
-        }
-    before = {name: getattr(connection, name) for name in hidden}
-    vars(connection).update(hidden)
+        for name in "queries_log", "execute_wrappers", "force_debug_cursor":
+            before[name] = getattr(connection, name)
+            # Empty ones, and False.
+            vars(connection)[name] = type(before[name])()
     try:
         yield
     finally:

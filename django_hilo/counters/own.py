@@ -81,14 +81,6 @@ class ColumnCounter(OwnCounter):
     def minimum_of_rows(self, using: str) -> int:
         return self.row_floor(using) if self.shared_column is None else 0
 
-    def highest_before_test(self) -> int:
-        """Return the highest key for a TestCase, which rolls the later ones back.
-
-        MariaDB's AUTO_INCREMENT is not rolled back: keys would rise from test to test.
-        """
-        column, using = self.column, self.rows_on
-        return column.highest(using) if self.shared_column else column.of_rows(using)
-
     def raise_default(self, using: str) -> None:
         """Raise the default of the column over all reserved ranges."""
         number = self.read_max(using)
