@@ -140,7 +140,7 @@ QUESTIONS = (
             _exactly("calls_create", CREATE, "", 182, "calls"),
             _exactly("calls_create_atomic", f"{CREATE} in atomic()", "", 208, "calls"),
             _exactly("calls_request", REQUEST, "", 804, "calls"),
-            _exactly("calls_request_atomic", f"{REQUEST}, atomic()", "", 824, "calls"),
+            _exactly("calls_request_atomic", f"{REQUEST}, atomic()", "", 828, "calls"),
         ),
         "create",
     ),

@@ -87,7 +87,9 @@ def _is_kept(named: Any, known: KnownTarget) -> bool:
     connection = connections[known.target.using]
     if isinstance(named, CounterField):
         named = named.model
-    is_installed = isinstance(named, type) and named._meta.apps is apps  # type: ignore[attr-defined]
+    # Texts and sources have none.
+    options: Any = getattr(named, "_meta", None)
+    is_installed = options is not None and options.apps is apps
     return (
         (is_installed or isinstance(named, str))
         and not router.routers

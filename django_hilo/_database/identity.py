@@ -54,7 +54,7 @@ def in_schema(alias: str, schema: str | None) -> Iterator[None]:
         switch(connection, before)
         if tenant is not getattr(connection, "tenant", None):
             # django-tenants' connection forgets it when the schema is switched.
-            connection.set_tenant(tenant)  # type: ignore[attr-defined]
+            connection.set_tenant(tenant)  # type: ignore[attr-defined] # django-tenants has it
 
 
 def switch(connection: BaseDatabaseWrapper, schema: str | None) -> None:

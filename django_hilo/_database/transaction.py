@@ -69,11 +69,6 @@ class Mark:
         return self._outcome if self._state is None else self._state.look_for(self)
 
     @property
-    def is_rolled_back(self) -> bool:
-        """Whether the work certainly was rolled back."""
-        return self.outcome is Outcome.ROLLED_BACK
-
-    @property
     def is_foreign(self) -> bool:
         """Whether it is of another process, which pickled it."""
         return self._origin != _this_process()

@@ -67,9 +67,7 @@ class Note:
     @property
     def is_doubtful(self) -> bool:
         """Whether rows of others may have the ids now."""
-        mark = self.mark
-        is_rolled_back = mark is not None and mark.outcome is Outcome.ROLLED_BACK
-        return is_rolled_back or self.doubt is not None
+        return self.doubt is not None or self.is_rolled_back
 
     def is_fresh(self, using: str) -> bool:
         """Whether the ids are for rows on an alias that were never inserted."""

@@ -124,7 +124,7 @@ def test_a_pickle_keeps_the_present_outcome():
         copied = pickle.loads(pickle.dumps(mark))
         transaction.set_rollback(True)
     assert copied.outcome is Outcome.OPEN
-    assert pickle.loads(pickle.dumps(mark)).is_rolled_back
+    assert pickle.loads(pickle.dumps(mark)).outcome is Outcome.ROLLED_BACK
 
 
 @transactional

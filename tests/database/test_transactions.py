@@ -237,7 +237,7 @@ def test_marks_of_savepoints():
         with pytest.raises(Undo), transaction.atomic():
             inner = state.mark()
             raise Undo
-        assert inner.is_rolled_back
+        assert inner.outcome is Outcome.ROLLED_BACK
         assert outer.outcome is released.outcome is Outcome.OPEN
         # Nothing but a rollback of both can undo the work since.
         assert state.mark() is released
