@@ -18,7 +18,12 @@ from asgiref.sync import sync_to_async
 from django.db import Error
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.allocate import allocate, allocate_in_memory, allocate_one
+from django_hilo._allocation.allocate import (
+    allocate,
+    allocate_in_memory,
+    allocate_one,
+    one_in_memory,
+)
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import AnyTarget, Target, ids_of
@@ -97,7 +102,8 @@ def _iterate(target: AnyTarget, using: str | None) -> Iterator[str]:
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number; leaves the event loop only when a range is needed."""
-    return (await _ataken(target, 1, using))[1][0].low
+    taken = one_in_memory(known_target(target, using))
+    return taken[0] if taken else (await _ataken(target, 1, using))[1][0].low
 
 
 async def anext_numbers(
@@ -112,6 +118,10 @@ async def anext_id(
 ) -> str:
     """Return the next id; leaves the event loop only when a range is needed."""
     end = "" if anchor is None else f"${check_anchor(anchor)}"
+    known = known_target(target, using)
+    taken = one_in_memory(known)
+    if taken is not None:
+        return _ended(known.id_of(*taken), end)
     return _ended(ids_of(*await _ataken(target, 1, using))[0], end)
 
 

@@ -9,7 +9,8 @@ from django.db import IntegrityError, models, router
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._notes import id_fields, set_handled
+from django_hilo.fields._notes import fields_of, set_handled
+from django_hilo.fields._references import point_all_to_new_ids
 from django_hilo.fields.saving import (
     Block,
     refuse_doubtful,
@@ -51,8 +52,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
         ids outside of a transaction, TypeError for objects of another model.
         """
         objects = list(objects)
-        using, kinds = self._written_to(), set(map(type, objects))
-        fields, label = id_fields(self.model), self.model._meta.label
+        using = self._written_to()
+        kinds: set[type[models.Model]] = set(map(type, objects))
+        fields, label = fields_of(self.model).ids, self.model._meta.label
         if not fields:
             raise LookupError(f"{label} has no HiLo field.")
         for kind in kinds:
@@ -62,7 +64,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
-            _pass_keys_down([each for each in objects if type(each) is kind], kind)
+            if kind._meta.parents:
+                _pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -75,7 +78,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Objects that are anchored to one of these objects are not among them. The id is
         that of the only field with an anchor, else the model's.
         """
-        fields: list[Any] = id_fields(self.model)
+        fields: list[Any] = fields_of(self.model).ids
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
         return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
@@ -96,7 +99,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         objects = list(objs)
         using = self._written_to()
-        fields = id_fields(self.model)
+        fields = fields_of(self.model).ids
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
@@ -111,6 +114,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
             _pass_keys_down(objects, self.model)
+            point_all_to_new_ids(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.
@@ -155,7 +159,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> int:
         """Write the fields of the objects, and the buckets of sources among them."""
         objects, names = list(objs), with_buckets(self.model, fields)
-        for field in id_fields(self.model):
+        for field in fields_of(self.model).ids:
             for each in objects:
                 refuse_doubtful(each, field, self._written_to(), names)
         return super().bulk_update(objects, names, batch_size)
@@ -193,6 +197,17 @@ class HiLoManager(_Manager[Model]):
     """
 
     use_in_migrations = True
+
+    def next_id(self, anchor: str | models.Model | None = None) -> str:
+        """Return the next id, as `HiLoQuerySet.next_id`."""
+        manager: Any = self
+        kind, asked = manager._queryset_class, type(self).get_queryset
+        is_own = kind is HiLoQuerySet and asked is _Manager.get_queryset
+        if anchor is not None or not is_own:
+            return self.get_queryset().next_id(anchor)
+        # A queryset would take longer than the id.
+        using = self._db or router.db_for_write(self.model, **manager._hints)
+        return generator.next_id(self.model, using)
 
 
 def _pass_keys_down(instances: list[Any], model: Any) -> None:

@@ -66,6 +66,12 @@ def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     return slices
 
 
+def one_in_memory(known: KnownTarget) -> tuple[int, Reservation] | None:
+    """Take one number without I/O; None if that is impossible."""
+    is_elsewhere = known.target.key.database.schema is not None or known.is_tested
+    return None if is_elsewhere else known.counter.take_one()
+
+
 def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:
     """Take one id; return also its slice, unless a rollback cannot take it back."""
     is_in_test = known.is_tested and known.connection["atomic_blocks"]

@@ -50,6 +50,8 @@ class MakesSure(ReadsNotes):
     def make_sure(self, instances: Instances, using: str) -> None:
         """Give other ids to instances if another process or row may have theirs."""
         doubtful = [each for each in instances if self.is_doubtful(each, using)]
+        if not doubtful:
+            return
         lost = [each for each in doubtful if self._is_refused(each)]
         burnt = [each for each in doubtful if self._is_burnt(each)]
         sure = make_sure(self.target(using), set(map(self._number_of, burnt)))
@@ -96,11 +98,12 @@ class MakesSure(ReadsNotes):
         """Note that the rows of instances were inserted, or updated."""
         name = NOTE + self.attname
         for each in instances:
-            note = getattr(each._state, name, None)
+            state = each._state
+            note = getattr(state, name, None)
             if note is not None:
                 if note.is_kept and note.using == using:
                     note_inserted(self.target(using), self._number_of(each))
-                setattr(each._state, name, note.inserted)
+                setattr(state, name, note.inserted)
 
     def _is_refused(self, instance: models.Model) -> bool:
         """Whether a row has an instance's id; the doubt ends if not."""

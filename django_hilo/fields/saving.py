@@ -6,15 +6,15 @@ what we wrap with parameters of their own.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._notes import ReadsNotes, id_fields
+from django_hilo.fields._notes import ReadsNotes, fields_of
 from django_hilo.fields._references import (
-    noted_parents,
+    noted_parent,
     point_to_new_ids,
     refuse_doubtful_parent,
 )
@@ -80,12 +80,15 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             args = args[: _SAVE_BASE.index("update_fields")]
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
-        for field, parent in () if raw else noted_parents(self):
+        fields = fields_of(type(self))
+        for field in () if raw else fields.relations:
             if names is None or field.name in names or field.attname in names:
-                refuse_doubtful_parent(self, field, parent)
+                parent = noted_parent(self, field)
+                if parent is not None:
+                    refuse_doubtful_parent(self, field, parent)
         is_new = self._state.adding or self.pk is None
         blocks: list[Block] = []
-        for field in () if raw else id_fields(type(self)):
+        for field in () if raw else fields.ids:
             if only_updates:
                 refuse_doubtful(self, field, using, names)
             elif is_new or field.is_key or field.is_doubtful(self, using):
@@ -131,15 +134,19 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     @wraps(save_table)
     def wrapper(self: models.Model, *args: Any, **options: Any) -> bool:
         given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
+        write = partial(_save_ids, save_table, self, args, options, given)
         if not given.get("raw"):
-            return _save_ids(save_table, self, args, options)
+            return write({})
         # Fixtures get here without save_base().
         blocks: list[Block] = []
-        for field in id_fields(type(self)):
+        known: dict[Any, dict[str, int]] = {}
+        for field in fields_of(type(self)).ids:
             if field.model is given["cls"] and field.is_key:
-                field.assign_missing([self], given["using"], blocks)
+                known[field] = field.assign_missing([self], given["using"], blocks)
+        if not blocks:
+            return write(known)
         with within(blocks):
-            return _save_ids(save_table, self, args, options)
+            return write(known)
 
     return wrapper
 
@@ -149,13 +156,20 @@ def _save_ids(
     instance: models.Model,
     args: tuple[Any, ...],
     options: dict[str, Any],
+    given: dict[str, Any],
+    known: dict[Any, dict[str, int]],
 ) -> bool:
-    """Write a row, and note what became of the ids in it."""
-    given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
+    """Write a row, and note what became of the ids in it.
+
+    ``given`` are the arguments by their names, ``known`` the explicit ids of fields
+    that were looked at already.
+    """
     using = given["using"]
     state: Any = instance._state
     may_insert = not (given.get("force_update") or given.get("update_fields"))
-    fields = [each for each in id_fields(type(instance)) if each.model is given["cls"]]
+    fields = [
+        each for each in fields_of(type(instance)).ids if each.model is given["cls"]
+    ]
     explicit: list[Any] = []
     for field in fields:
         alias = field.assigned_for(instance)
@@ -180,7 +194,9 @@ def _save_ids(
     for field in fields:
         field.note_inserted([instance], using)
     for field in () if updated else explicit:
-        found = field.explicit_ids([instance], using)
+        found = known.get(field)
+        if found is None:
+            found = field.explicit_ids([instance], using)
         if found:
             field.raise_over(found, using)
     return updated

@@ -10,73 +10,8 @@ class Migration(migrations.Migration):
 
     dependencies = []
 
+    # In the order of models.py: Django gives permissions the same keys after a flush.
     operations = [
-        migrations.CreateModel(
-            name="ServerPrefix",
-            fields=[
-                (
-                    "node_tag",
-                    models.CharField(
-                        max_length=4,
-                        primary_key=True,
-                        serialize=False,
-                        validators=[django_hilo.models.validate_node_tag],
-                        verbose_name="node tag",
-                    ),
-                ),
-                (
-                    "prefix",
-                    models.CharField(
-                        blank=True,
-                        default="",
-                        help_text="Empty, or a text that does not end in a digit: NorthServer/ makes ids such as orders/NorthServer/1-A. Applies from the next range on.",
-                        max_length=32,
-                        validators=[django_hilo.models.validate_server_prefix],
-                        verbose_name="server prefix",
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "server prefix",
-                "verbose_name_plural": "server prefixes",
-                "ordering": ["node_tag"],
-            },
-        ),
-        migrations.CreateModel(
-            name="GaplessCounter",
-            fields=[
-                (
-                    "collection",
-                    models.CharField(
-                        help_text="In lower case: collections are not case-sensitive.",
-                        max_length=100,
-                        primary_key=True,
-                        serialize=False,
-                        validators=[django_hilo.models.validate_collection],
-                        verbose_name="collection",
-                    ),
-                ),
-                (
-                    "last",
-                    models.BigIntegerField(
-                        default=0,
-                        help_text="The next number is one higher.",
-                        verbose_name="last number",
-                    ),
-                ),
-                (
-                    "made_by",
-                    models.CharField(
-                        blank=True, default="", editable=False, max_length=16
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "gapless counter",
-                "verbose_name_plural": "gapless counters",
-                "ordering": ["collection"],
-            },
-        ),
         migrations.CreateModel(
             name="HiLoDocument",
             fields=[
@@ -164,6 +99,72 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "counters",
                 "ordering": ["collection", "node_tag"],
                 "permissions": [("take_hilo_ids", "Can take HiLo ids")],
+            },
+        ),
+        migrations.CreateModel(
+            name="ServerPrefix",
+            fields=[
+                (
+                    "node_tag",
+                    models.CharField(
+                        max_length=4,
+                        primary_key=True,
+                        serialize=False,
+                        validators=[django_hilo.models.validate_node_tag],
+                        verbose_name="node tag",
+                    ),
+                ),
+                (
+                    "prefix",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="Empty, or a text that does not end in a digit: NorthServer/ makes ids such as orders/NorthServer/1-A. Applies from the next range on.",
+                        max_length=32,
+                        validators=[django_hilo.models.validate_server_prefix],
+                        verbose_name="server prefix",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "server prefix",
+                "verbose_name_plural": "server prefixes",
+                "ordering": ["node_tag"],
+            },
+        ),
+        migrations.CreateModel(
+            name="GaplessCounter",
+            fields=[
+                (
+                    "collection",
+                    models.CharField(
+                        help_text="In lower case: collections are not case-sensitive.",
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                        validators=[django_hilo.models.validate_collection],
+                        verbose_name="collection",
+                    ),
+                ),
+                (
+                    "last",
+                    models.BigIntegerField(
+                        default=0,
+                        help_text="The next number is one higher.",
+                        verbose_name="last number",
+                    ),
+                ),
+                (
+                    "made_by",
+                    models.CharField(
+                        blank=True, default="", editable=False, max_length=16
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "gapless counter",
+                "verbose_name_plural": "gapless counters",
+                "ordering": ["collection"],
             },
         ),
     ]
