@@ -1,14 +1,18 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
 from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import count, product
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, models, router
+from django.db.models.constants import OnConflict
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
+from django_hilo.fields._assigns_ids import Unsure
 from django_hilo.fields._notes import fields_of, set_handled
 from django_hilo.fields._references import point_all_to_new_ids
 from django_hilo.fields.saving import (
@@ -25,6 +29,9 @@ Model = TypeVar("Model", bound=models.Model)
 
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
+
+    # What a bulk_create() under way does not know of its objects.
+    _unsure: Unsure
 
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
@@ -104,13 +111,15 @@ class HiLoQuerySet(models.QuerySet[Model]):
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
         blocks: list[Block] = []
+        unsure: Unsure = {}
         for field in fields:
             if not field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
                     getattr(each, field.attname)
-            conflicts = ignore_conflicts or update_conflicts
-            assign = field.assign_on_conflict if conflicts else field.assign_missing
+            assign = field.assign_missing
+            if ignore_conflicts or update_conflicts:
+                assign = partial(field.assign_on_conflict, unsure=unsure)
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
             _pass_keys_down(objects, self.model)
@@ -119,6 +128,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             try:
                 # Routers may answer otherwise the next time.
                 queryset = self.using(using) if router.routers else self
+                queryset._unsure = unsure
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
                     batch_size,
@@ -137,6 +147,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.note_inserted(objects, using)
                 if found:
                     field.raise_over(found, using)
+        for each, field in product(objects, unsure):
+            if id(each) in unsure[field]:
+                setattr(each, field.attname, None)
         return objects
 
     def _insert(
@@ -146,10 +159,21 @@ class HiLoQuerySet(models.QuerySet[Model]):
         returning_fields: Any = None,
         **options: Any,
     ) -> Any:
-        if options.get("on_conflict") is None:
-            returning_fields = without_known(returning_fields, objs)
         insert = super()._insert  # type: ignore[misc] # the stubs lack it
-        return insert(objs, fields, returning_fields, **options)
+        conflict = options.get("on_conflict")
+        if conflict is None:
+            returning_fields = without_known(returning_fields, objs)
+        # The rows that exist have ids of their own, which some databases tell.
+        unsure = self._unsure if conflict is OnConflict.UPDATE else {}
+        if not unsure or returning_fields is None:
+            return insert(objs, fields, returning_fields, **options)
+        rows = insert(objs, fields, [*returning_fields, *unsure], **options)
+        for field, at in zip(unsure, count(len(returning_fields))):
+            for each, row in zip(objs, rows, strict=True):
+                if id(each) in unsure[field]:
+                    setattr(each, field.attname, row[at])
+            unsure[field] -= set(map(id, objs))
+        return [row[: len(returning_fields)] for row in rows]
 
     def bulk_update(
         self,

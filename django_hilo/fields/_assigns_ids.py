@@ -21,6 +21,8 @@ from django_hilo.fields._options import WritesOptions
 from django_hilo.fields.saving import wrap_saves
 
 Block = AbstractContextManager[None]
+# By field: the objects, by identity, whose rows may have other ids.
+Unsure = dict[Any, set[int]]
 
 
 class AssignsIds(MakesSure, WritesOptions):
@@ -119,15 +121,21 @@ class AssignsIds(MakesSure, WritesOptions):
         """Give ids to those of the others whose ids are RavenDB's requests for one."""
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block]
+        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
     ) -> dict[str, int]:
-        """Give ids for rows that are ignored or updated if they exist."""
+        """Give ids for rows that are ignored or updated if they exist.
+
+        Notes whom it gave one, for a row that exists keeps its own.
+        """
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} gives gapless ids, and a row that is ignored or updated on "
                 f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
+        missing, _ = self.sort_out(instances, using)
+        if missing:
+            unsure[self] = set(map(id, missing))
         return self.assign_missing(instances, using, blocks)
 
     def next_ids(self, n: int, using: str) -> tuple[list[Any], list[Slice]]:

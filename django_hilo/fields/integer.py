@@ -15,7 +15,7 @@ from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields._assigns_ids import AssignsIds, Block, notes_of
+from django_hilo.fields._assigns_ids import AssignsIds, Block, Unsure, notes_of
 from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.fields._notes import Instances
 from django_hilo.fields.saving import ask_for_no_known_key
@@ -104,19 +104,13 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         return shares and given_source(self) is None
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block]
+        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
     ) -> dict[str, int]:
-        """Leave new numbers to the default, because an existing row keeps its own.
-
-        On MariaDB the rows get our numbers, and the objects forget them: nobody knows
-        which of the rows were inserted.
-        """
-        missing, others = self.sort_out(instances, using)
+        """Leave new numbers to the default, because an existing row keeps its own."""
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
-            return self.assign_missing(others, using)
-        blocks.append(_forgetting(self, missing))
-        return self.assign_missing(instances, using)
+            return self.assign_missing(self.sort_out(instances, using)[1], using)
+        return super().assign_on_conflict(instances, using, blocks, unsure)
 
     def assign_missing(
         self, instances: Instances, using: str, blocks: list[Block] | None = None
@@ -173,11 +167,3 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             else:
                 text = "The database assigns the keys of %s, not django-hilo: %s"
                 logger.warning(text, self.model._meta.label, error)
-
-
-@contextmanager
-def _forgetting(field: Any, objects: list[Any]) -> Iterator[None]:
-    """Let objects forget their keys after the block."""
-    yield
-    for each in objects:
-        setattr(each, field.attname, None)
