@@ -123,7 +123,6 @@ class HiLoQuerySet(models.QuerySet[Model]):
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
             _pass_keys_down(objects, self.model)
-            point_all_to_new_ids(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.
@@ -151,6 +150,11 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if id(each) in unsure[field]:
                 setattr(each, field.attname, None)
         return objects
+
+    def _prepare_for_bulk_create(self, objs: list[Model]) -> None:
+        # As late as Django drops parents of another id.
+        point_all_to_new_ids(objs)
+        super()._prepare_for_bulk_create(objs)  # type: ignore[misc] # not in the stubs
 
     def _insert(
         self,

@@ -33,10 +33,8 @@ class Start(NamedTuple):
     highest: dict[str, int]
     # By node tag.
     prefixes: dict[str, str]
-    # The highest integer key, by the key of its counter; read when it is needed.
-    keys: dict[CounterKey, int]
     # The first ranges of tests, which share them: each takes numbers by itself.
-    firsts: dict[tuple[CounterKey, int], Reservation]
+    firsts: dict[tuple[CounterKey, int, int], Reservation]
 
     def highest_of(self, target: Target) -> int:
         """Return the highest number that a counter or its rows have."""
@@ -44,17 +42,17 @@ class Start(NamedTuple):
         highest = self.highest.get(counter_key(*source.key), 0)
         if not isinstance(source, ColumnCounter):
             return highest
-        if target.key not in self.keys:
-            # Not the last that the database gave: MariaDB's does not roll back.
-            with uncounted(connections[source.rows_on]):
-                self.keys[target.key] = source.column.of_rows(source.rows_on)
-        return max(highest, self.keys[target.key])
+        # In each test, which may have deleted rows. Not the last that the database
+        # gave: MariaDB's does not roll back.
+        with uncounted(connections[source.rows_on]):
+            return max(highest, source.column.of_rows(source.rows_on))
 
     def reserve(self, target: Target, over: int, size: int, count: int) -> Reservation:
         """Return a range, as a real reservation would make it."""
-        if not over and (target.key, size) in self.firsts:
-            return self.firsts[target.key, size]
         top = max(over, self.highest_of(target))
+        first = target.key, size, top
+        if first in self.firsts:
+            return self.firsts[first]
         if top > MAX_NUMBER - size:
             # A real one takes the numbers that are left, or says that there are none.
             wanted = Wanted(size, max(count, 1), top, target.collection)
@@ -63,7 +61,7 @@ class Start(NamedTuple):
         numbers, prefix = Range(top + 1, top + size), self.prefixes.get(node_tag, "")
         made = Reservation(collection, node_tag, numbers, prefix, new_ticket(), top)
         if not over:
-            self.firsts[target.key, size] = made
+            self.firsts[first] = made
         return made
 
 
@@ -120,7 +118,11 @@ class CounterInTest:
         """Write the row as a reservation leaves it, unless it has been written."""
         from django_hilo.models import HiLoDocument
 
-        around, now = self.written_in, connection.savepoint_ids
+        # None: a block without a savepoint, whose rollback is that of the block around.
+        around, now = (
+            self.written_in,
+            [each for each in connection.savepoint_ids if each],
+        )
         if not self.highest or (around is not None and now[: len(around)] == around):
             return
         source, (collection, node_tag) = self.target.source, self.target.source.key
@@ -129,7 +131,7 @@ class CounterInTest:
         rows: Any = QuerySet(HiLoDocument, using=connection.alias).filter(pk=key)
         row = rows.first()
         found = (row.max, row.floor, row.ticket) if row else None
-        self.written_in = now.copy()
+        self.written_in = now
         if around is None:
             self.before = found
         elif found != self.before:

@@ -188,6 +188,6 @@ def _read(connection: BaseDatabaseWrapper) -> Start:
         with uncounted(connection), short_transaction(db):
             rows = rows_of(connection, counters)
             highest = {id: max(top, floor) for id, top, floor in rows}
-            return Start(highest, dict(rows_of(connection, prefixes)), {}, {})
+            return Start(highest, dict(rows_of(connection, prefixes)), {})
 
     return retry(read, connection.alias, "The start of a test", bound=True)

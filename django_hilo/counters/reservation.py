@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_hilo._database.retry import retry, short_transaction
+from django_hilo._looks import look
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation, Wanted
@@ -194,7 +195,8 @@ def _change_locked(
 ) -> tuple["HiLoDocument", str]:
     from django_hilo.models import HiLoDocument
 
-    rows = HiLoDocument.objects.using(db).filter(pk=key)
+    look()  # once, not for each statement, as its manager does
+    rows = HiLoDocument._base_manager.using(db).filter(pk=key)
     with short_transaction(db) as connection:
         if not connection.features.has_select_for_update:
             # SQLite fails at once if a transaction reads first and writes later.
@@ -217,6 +219,6 @@ def _create(row: dict[str, str], db: str) -> None:
 
     # Another process may create it first. An error must not end a caller's transaction.
     with short_transaction(db):
-        HiLoDocument.objects.using(db).bulk_create(
+        HiLoDocument._base_manager.using(db).bulk_create(
             [HiLoDocument(**row)], ignore_conflicts=True
         )

@@ -6,13 +6,14 @@ from itertools import chain, repeat
 from typing import Any
 
 from django.apps import apps
-from django.db import models, router
+from django.db import connections, models, router
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import Target, ids_of
+from django_hilo._database.dialects import dialect_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._collection_names import default_collection
 from django_hilo.fields._doubtful_ids import MakesSure
@@ -181,6 +182,10 @@ class AssignsIds(MakesSure, WritesOptions):
             self.check_jump(found, using)
         return found
 
+    def is_loose(self, using: str) -> bool:
+        """Whether a database takes other texts for an id."""
+        return dialect_of(connections[using]).compares_loosely
+
     def note_other(self, value: Any) -> None:
         """Note an explicit id that the counter cannot give, before the INSERT."""
 
@@ -218,7 +223,7 @@ class AssignsIds(MakesSure, WritesOptions):
                 number = self.number_in(value, target, using)
                 if number is not None:
                     found[str(value)] = number
-                elif instance._state.adding:
+                if instance._state.adding and (number is None or self.is_loose(using)):
                     self.note_other(value)
         return found
 

@@ -4,7 +4,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
-from django.db import connections, models
+from django.db import models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
@@ -55,8 +55,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
 
     def parsed(self, value: Any, using: str) -> DocumentId | None:
         """Return the parts of an id that a database takes for equal to a value."""
-        loosely = dialect_of(connections[using]).compares_loosely
-        return parse_alike(value) if loosely else parse_or_none(value)
+        return parse_alike(value) if self.is_loose(using) else parse_or_none(value)
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         super().validate(value, model_instance)

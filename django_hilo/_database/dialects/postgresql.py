@@ -104,9 +104,16 @@ class PostgreSQL(Dialect):
         # this column and to each foreign key.
         return f"character varying({max_length})"
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+    def is_taken(
+        self, error: Exception, table: str, column: str, is_key: bool
+    ) -> bool | None:
         # The constraint keeps its name when the table gets another one.
         detail = re.search(r"\(([^()]*)\)=\(", str(error).replace('"', ""))
-        if detail is None:  # the role may not read the columns
-            return None if self.classify(error) is ErrorKind.RETRY else False
+        if detail is None:  # the role may not read the columns, or see the row
+            if self.classify(error) is not ErrorKind.RETRY:
+                return False
+            diagnosis = getattr(error.__cause__, "diag", None)
+            name = getattr(diagnosis, "constraint_name", None) or ""
+            is_own = is_key and name.endswith("_pkey")
+            return is_own or name.startswith(f"{table}_{column}_") or None
         return column in detail[1].split(", ")
