@@ -75,7 +75,8 @@ class AssignsIds(MakesSure, WritesOptions):
         return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        return router.db_for_write(type(instance), instance=instance)
+        # Its queryset has no hints either.
+        return router.db_for_write(type(instance))
 
     @property
     def is_key(self) -> bool:
