@@ -94,7 +94,7 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
     connection = connections[target.using]
     adaptive = bound_ranges.newest(connection, counter, "capacity") or counter.capacity
     capacity = adaptive.next(*target.capacities)
-    reserved = reserve(target, counter, capacity, count, bound=True)
+    reserved = reserve(target, counter, capacity, count)
     bound = bound_ranges.bound_to(mark, counter)
     bound.capacity = AdaptiveCapacity()
     bound.capacity.note(capacity)
@@ -111,7 +111,7 @@ def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Sli
     """Take numbers in a transaction whose end nothing will tell, and keep none."""
     slices = None
     while slices is None:
-        reserved = reserve(target, counter, count, count, bound=True)
+        reserved = reserve(target, counter, count, count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
             reservation.send_reserved(each, target.using, reserved.fell_from)

@@ -47,11 +47,14 @@ def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
         # the last connection of Django's pool.
         with suppress(Error):  # the reservation raises it, and tries again
             connection.ensure_connection()
+    # Another thread that waits for us may have locked the table.
+    is_known = counter.source is not None
+    rows = 0 if is_known else target.source.minimum_of_rows(target.using)
     mine = Refill()
     try:
         others = counter.begin_refill(mine)
         if others is None:
-            return _refill_as(mine, target, counter, count)
+            return _refill_as(mine, target, counter, count, rows)
     finally:
         # Also if a signal handler raises anywhere.
         if not mine.done():
@@ -61,13 +64,13 @@ def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
 
 
 def _refill_as(
-    mine: Refill, target: Target, counter: Counter, count: int
+    mine: Refill, target: Target, counter: Counter, count: int, rows: int = 0
 ) -> list[Slice] | None:
     """Reserve a range and take from it; other threads wait, and take from it too."""
     mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
-        reserved = reserve(target, counter, capacity, count, bound=False)
+        reserved = reserve(target, counter, capacity, count, rows)
         share, db = settings.PREFETCH_AT, connections[target.using]
         # SQLite has one writer at a time, tests end their transactions and databases,
         # and only the connection of its own thread knows a tenant's schema.
@@ -85,13 +88,17 @@ def _refill_as(
 
 
 def reserve(
-    target: Target, counter: Counter, capacity: int, count: int, bound: bool
+    target: Target, counter: Counter, capacity: int, count: int, rows: int | None = None
 ) -> Reserved:
-    """Reserve ranges of a target's counter, over all numbers that are known."""
-    source = target.source
-    minimum = max(counter.seen, highest_of_tests(counter.key))
-    if bound or counter.source is None:
-        minimum = max(minimum, source.minimum_of_rows(target.using))
+    """Reserve ranges of a target's counter, over all numbers that are known.
+
+    ``rows`` is the highest number of rows, if it was looked for; None: the ranges
+    belong to the caller's transaction.
+    """
+    source, bound = target.source, rows is None
+    if rows is None:
+        rows = source.minimum_of_rows(target.using)
+    minimum = max(counter.seen, highest_of_tests(counter.key), rows)
     stored = counter.stored
     size, least = max(capacity, count), max(count, 1)
     wanted = Wanted(size, least, minimum, target.collection)
