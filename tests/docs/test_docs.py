@@ -14,7 +14,7 @@ SETTINGS = (PROJECT / "docs/reference/settings.md").read_text()
 
 
 def test_each_check_is_explained():
-    modules = (PROJECT / "django_hilo/checks").glob("*.py")
+    modules = (PROJECT / "django_hilo").rglob("*.py")
     source = "".join(module.read_text() for module in modules)
     used = set(re.findall(r'"(?:django_hilo\.)?([EIW]\d{3})"', source))
     assert used == set(re.findall(r"django_hilo\.([EIW]\d{3})", CHECKS))
