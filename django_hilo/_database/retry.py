@@ -165,8 +165,9 @@ def retry(
                 raise TableMissing(
                     if_missing
                     or f"The tables of django_hilo on {using!r} are missing or "
-                    f"outdated. Run: python manage.py migrate django_hilo "
-                    f"--database={using}"
+                    f"outdated. In a migration, add ('django_hilo', '0001_initial') "
+                    f"to its dependencies. Otherwise, run: python manage.py migrate "
+                    f"django_hilo --database={using}"
                 ) from error
             if kind in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}:
                 raise
