@@ -122,10 +122,12 @@ def _wait(target: Target, refill: Refill) -> None:
         raise NestedReservation.amid(work)
     longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
     if not wait([refill], longest).done:
+        has_server = not dialect_of(connections[target.using]).has_one_writer
+        pool = f" {POOL_SIZE}" if has_server else ""
         raise ReservationTimeout(
             f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s. Check what its database waits for. "
-            f"{POOL_SIZE}"
+            f"{target.using!r} for {longest:g} s. Check what its database waits "
+            f"for.{pool}"
         )
     error = refill.exception()
     if isinstance(error, HiLoError):

@@ -143,6 +143,7 @@ def retry(
     - ``bound``: the result of `in_callers_transaction`, if it is known.
     """
     connection = connections[using]
+    dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
     began, level, reconnects = time.monotonic(), logging.WARNING, False
@@ -174,15 +175,15 @@ def retry(
             if bound:
                 raise ConcurrencyError(
                     f"{what} could not be changed inside the transaction on {using!r}: "
-                    f"{error}. Repeat the transaction; on SQLite, "
-                    f'OPTIONS["transaction_mode"] = "IMMEDIATE" usually prevents this.'
+                    f"{error}. Repeat the transaction.{dialect.prevents_conflicts}"
                 ) from error
             longest = settings.RETRY_FOR if retry_for is None else retry_for
             if max(time.monotonic() - began, slept) > longest:
+                pool = f" {POOL_SIZE}" if dialect.is_full(error) else ""
                 raise ConcurrencyError(
                     f"The counter on {using!r} could not be changed within {longest:g} "
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
-                    f"again when the database responds. {POOL_SIZE}"
+                    f"again when the database responds.{pool}"
                 ) from error
             logger.log(level, "Retrying the counter on %r after: %s", using, error)
             level = logging.DEBUG

@@ -111,6 +111,33 @@ def test_sqlite(message, code, expected):
     assert SQLite().classify(error) is expected
 
 
+@pytest.mark.parametrize(
+    ("dialect", "cause", "expected"),
+    [
+        (PostgreSQL(), "FATAL: sorry, too many clients already", True),
+        (PostgreSQL(), "FATAL: too many connections for role", True),
+        (PostgreSQL(), "FATAL: remaining connection slots are reserved", True),
+        (PostgreSQL(), "FATAL: no more connections allowed (max_client_conn)", True),
+        (PostgreSQL(), "FATAL: query_wait_timeout", True),
+        (PostgreSQL(), "couldn't get a connection after 30.00 sec", True),
+        (PostgreSQL(), "connection to server failed: Connection refused", False),
+        (PostgreSQL(), "cannot execute UPDATE in a read-only transaction", False),
+        (MySQL(), (1040, "Too many connections"), True),
+        (MariaDB(), (1203, "max_user_connections"), True),
+        (MySQL(), (1226, "max_user_connections"), True),
+        (MySQL(), (2002, "Can't connect to server"), False),
+        (MariaDB(), (1290, "read-only"), False),
+        (SQLite(), "database is locked", False),
+        (Dialect(), "too many connections", False),
+    ],
+)
+def test_errors_because_no_connection_is_free(dialect, cause, expected):
+    arguments = cause if isinstance(cause, tuple) else (cause,)
+    error = OperationalError(*arguments)
+    error.__cause__ = DriverError(*arguments)
+    assert dialect.is_full(error) is expected
+
+
 def test_errors_of_other_databases_and_of_no_database():
     assert Dialect().classify(OperationalError()) is ErrorKind.RETRY
     assert Dialect().classify(DataError()) is ErrorKind.OTHER
