@@ -14,7 +14,7 @@ class InvalidDocumentId(HiLoError, ValueError):
 
 
 class ReservationTimeout(HiLoError, OperationalError):
-    """The counter stayed locked for longer than ``HILO["LOCK_TIMEOUT"]``."""
+    """The counter stayed locked for ``HILO["LOCK_TIMEOUT"]``, or a shorter limit."""
 
 
 class ConcurrencyError(HiLoError, OperationalError):

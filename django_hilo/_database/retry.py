@@ -161,6 +161,14 @@ def retry(
                     f"Find the transaction that locks the row; it may be the one that "
                     f"asks for this id."
                 ) from error
+            if kind is ErrorKind.CANCELED:
+                raise ReservationTimeout(
+                    f"{what} on {using!r} was not available until its statement was "
+                    f"canceled: {error}. A limit such as statement_timeout is shorter "
+                    f"than {settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']), or a "
+                    f"person canceled it. Find the transaction that locks the row; it "
+                    f"may be the one that asks for this id."
+                ) from error
             is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
             if kind is ErrorKind.NO_TABLE or is_old:
                 raise TableMissing(
