@@ -4,6 +4,21 @@ from typing import Self
 
 from django.db import OperationalError
 
+__all__ = [
+    "ConcurrencyError",
+    "CounterExhausted",
+    "CounterNotLowered",
+    "HiLoError",
+    "InvalidDocumentId",
+    "NestedReservation",
+    "RangeNotLent",
+    "RangeNotReturned",
+    "ReservationTimeout",
+    "SourceMismatch",
+    "TableMissing",
+    "UnsafeSource",
+]
+
 
 class HiLoError(Exception):
     """Base of all errors of django-hilo; each message says what to do."""

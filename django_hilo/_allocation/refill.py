@@ -148,7 +148,8 @@ def prefetch(target: Target, counter: Counter) -> None:
             threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
     except BaseException as error:
         counter.end_refill(mine)
-        if not isinstance(error, RuntimeError):  # the interpreter is ending
+        # The interpreter is ending, or is a subinterpreter, which may have no daemons.
+        if not isinstance(error, RuntimeError):
             raise
 
 
