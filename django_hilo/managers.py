@@ -24,6 +24,11 @@ from django_hilo.fields.saving import (
 )
 from django_hilo.identifiers import check_anchor
 
+__all__ = [
+    "HiLoManager",
+    "HiLoQuerySet",
+]
+
 Model = TypeVar("Model", bound=models.Model)
 
 

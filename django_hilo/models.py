@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import ValidationError
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -19,6 +20,13 @@ from django_hilo.identifiers import (
     counter_key,
     shown,
 )
+
+# Django's own error, a RuntimeError about an app_label, suggests another remedy.
+if apps.get_containing_app_config(__name__) is None:
+    raise ImproperlyConfigured(
+        "The counters of ids need the app django_hilo: add 'django_hilo' to "
+        "INSTALLED_APPS, and run migrate."
+    )
 
 
 def _validated(

@@ -129,10 +129,12 @@ def _wait(target: Target, refill: Refill) -> None:
         raise NestedReservation.amid(work)
     longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
     if not wait([refill], longest).done:
+        has_server = not dialect_of(connections[target.using]).has_one_writer
+        pool = f" {POOL_SIZE}" if has_server else ""
         raise ReservationTimeout(
             f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s. Check what its database waits for. "
-            f"{POOL_SIZE}"
+            f"{target.using!r} for {longest:g} s. Check what its database waits "
+            f"for.{pool}"
         )
     error = refill.exception()
     if isinstance(error, HiLoError):
@@ -153,7 +155,8 @@ def prefetch(target: Target, counter: Counter) -> None:
             threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
     except BaseException as error:
         counter.end_refill(mine)
-        if not isinstance(error, RuntimeError):  # the interpreter is ending
+        # The interpreter is ending, or is a subinterpreter, which may have no daemons.
+        if not isinstance(error, RuntimeError):
             raise
 
 

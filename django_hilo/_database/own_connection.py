@@ -23,10 +23,10 @@ from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTime
 
 Result = TypeVar("Result")
 
-# In messages, because each of them may come of a pool that is too small.
+# In messages that may come of a pool that is too small.
 POOL_SIZE = (
-    "Behind a pooler such as PgBouncer, each thread needs a session, and each process "
-    "needs one more."
+    "If a pooler such as PgBouncer, or the server, limits connections: each thread "
+    "needs one, and each process needs one more."
 )
 
 

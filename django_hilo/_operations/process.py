@@ -80,8 +80,9 @@ def end_process(*args: Any, **kwargs: Any) -> None:
     mine = connections.all(initialized_only=True)
     for connection in mine:
         connection.inc_thread_sharing()
-    thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
     try:
+        # Made here, too: isolated subinterpreters have no daemons.
+        thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
         thread.start()
     except RuntimeError:  # Python 3.12.0 to 3.12.2 start no thread at the end
         _return(mine)

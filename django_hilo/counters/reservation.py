@@ -129,6 +129,9 @@ def reserve_range(
 
 def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> None:
     """Log and send that a range was reserved, and what the counter fell back from."""
+    logger.debug("Reserved on %r: %s", using, reservation)
+    if not (fell_from or range_reserved.receivers):
+        return  # a sequence of PostgreSQL's may be used without the app
     from django_hilo.models import HiLoDocument
 
     if fell_from:
@@ -144,7 +147,6 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
         facts = {"using": using, "collection": collection, "node_tag": node_tag}
         numbers = {"max": reservation.met, "known": fell_from}
         send_signal(counter_fell_back, HiLoDocument, **facts, **numbers)
-    logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
         send_signal(range_reserved, HiLoDocument, using=using, reservation=reservation)
 

@@ -5,14 +5,14 @@ from contextlib import AbstractContextManager
 from itertools import chain, repeat
 from typing import Any
 
-from django.apps import apps
+from django.core import checks
 from django.db import connections, models, router
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
-from django_hilo._allocation.target import Target, ids_of
+from django_hilo._allocation.target import Target, has_models, ids_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._collection_names import default_collection
@@ -44,9 +44,6 @@ class AssignsIds(MakesSure, WritesOptions):
         return default_collection(self.model.__name__)
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
-        # Without the app an error at the start, not at the first save.
-        if not apps.is_installed("django_hilo"):
-            raise LookupError("Add 'django_hilo' to INSTALLED_APPS.")
         owner = getattr(self, "model", None)
         # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:
@@ -55,6 +52,17 @@ class AssignsIds(MakesSure, WritesOptions):
         field.contribute_to_class(cls, name, *args, **kw)
         if not self.is_copy:
             wrap_saves(cls)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Here, because without the app none of its own checks is registered.
+        field: Any = super()
+        found: list[checks.CheckMessage] = field.check(**kwargs)
+        if not has_models():
+            hint = "Add 'django_hilo' to INSTALLED_APPS, and run migrate."
+            text = f"A {type(self).__name__} needs the app django_hilo."
+            id = "django_hilo.E114"
+            found.append(checks.Error(text, hint=hint, obj=self, id=id))
+        return found
 
     # These two give ids in the bulk_create() of a plain manager alone: in saves, and in
     # that of a HiLoManager, the id is there.

@@ -10,7 +10,13 @@ from django.db.models.expressions import Combinable
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.numbers_in_tests import write_before_default
-from django_hilo._allocation.target import CounterField, Target, given_source, home_of
+from django_hilo._allocation.target import (
+    CounterField,
+    Target,
+    given_source,
+    has_models,
+    home_of,
+)
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
@@ -82,17 +88,22 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
 
     @property
     def _has_no_counter(self) -> bool:
-        return self._misses_tables or bool(self.model.__module__ == _RECORDER)
+        if self._misses_tables or self.model.__module__ == _RECORDER:
+            return True
+        # A project may have removed the app, and kept its migrations.
+        return self.is_historical and not has_models()
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
-        home = home_of(using)
-        return source_of(self.collection_name, column, self.is_historical, using, home)
+        named = self.collection_name
+        return source_of(named, column, self.is_historical, using, home_of)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
         using = self._alias_of_plain_bulk(instance)
+        if self._has_no_counter:
+            return None
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
             return None
@@ -107,6 +118,8 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
     ) -> dict[str, int]:
         """Leave new numbers to the default, because an existing row keeps its own."""
+        if self._has_no_counter:
+            return {}
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
             return self.assign_missing(self.sort_out(instances, using)[1], using)
@@ -117,8 +130,9 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     ) -> dict[str, int]:
         """Give numbers to the instances that have none, with one reservation at most.
 
-        In a migration that runs before the tables of django_hilo exist, the default of
-        the column gives them. Django's own record of migrations is one such case.
+        In a migration that runs before the tables of django_hilo exist, or without the
+        app, the column's default gives them. Django's own record of migrations is one
+        such case.
         """
         if self._has_no_counter:
             return {}
@@ -142,7 +156,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         self, instances: Instances, error: IntegrityError, using: str
     ) -> bool:
         is_named = super().note_refused(instances, error, using)
-        if is_named:
+        if is_named and not self._has_no_counter:
             # The sequence, or the counter, was set back under what processes hold.
             explicit_ids.drop_held(self.target(using))
         return is_named

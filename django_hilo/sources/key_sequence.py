@@ -195,15 +195,19 @@ class KeySequence(StoredCounter):
 
 
 def source_of(
-    collection: str, column: KeyColumn, is_historical: bool, rows_on: str, home: str
+    collection: str,
+    column: KeyColumn,
+    is_historical: bool,
+    rows_on: str,
+    home_of: Callable[[str], str],
 ) -> tuple[str, Source]:
     """Return the alias and the source for an integer key of rows on a database.
 
-    ``home`` holds the counters of that database. SQLite's stay with the rows, as
-    PostgreSQL's do: else they could not raise the column's default along.
+    ``home_of`` finds the alias that has the counters of a database. SQLite's stay with
+    the rows, as PostgreSQL's do: else they could not raise the column's default along.
     """
     dialect = dialect_of(connections[rows_on])
     if dialect.draws_keys_from_sequence:
         return rows_on, KeySequence(column, is_historical)
-    alias = rows_on if dialect.raises_key_default else home
+    alias = rows_on if dialect.raises_key_default else home_of(rows_on)
     return alias, ColumnCounter(collection, column, rows_on)

@@ -17,6 +17,9 @@ class SQLite(Dialect):
     name = "SQLite"
     has_one_writer = True
     raises_key_default = True
+    prevents_conflicts = (
+        ' OPTIONS["transaction_mode"] = "IMMEDIATE" usually prevents this.'
+    )
 
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error
