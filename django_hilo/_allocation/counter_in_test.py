@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -16,7 +15,6 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.cached_range import CachedRange
 from django_hilo._allocation.pool import Counter, CounterKey
 from django_hilo._allocation.target import Target
-from django_hilo._database.uncounted import uncounted
 from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.counters.reservation import new_ticket
@@ -33,26 +31,19 @@ class Start(NamedTuple):
     highest: dict[str, int]
     # By node tag.
     prefixes: dict[str, str]
-    # The first ranges of tests, which share them: each takes numbers by itself.
-    firsts: dict[tuple[CounterKey, int, int], Reservation]
+    # The ranges of tests, which share them: each takes numbers by itself.
+    ranges: dict[tuple[CounterKey, int, int], Reservation]
 
-    def highest_of(self, target: Target) -> int:
-        """Return the highest number that a counter or its rows have."""
-        source: Any = target.source
-        highest = self.highest.get(counter_key(*source.key), 0)
-        if not isinstance(source, ColumnCounter):
-            return highest
-        # In each test, which may have deleted rows. Not the last that the database
-        # gave: MariaDB's does not roll back.
-        with uncounted(connections[source.rows_on]):
-            return max(highest, source.column.of_rows(source.rows_on))
+    # The integer keys that tests needed so far.
+    columns: dict[CounterKey, ColumnCounter]
 
     def reserve(self, target: Target, over: int, size: int, count: int) -> Reservation:
         """Return a range, as a real reservation would make it."""
-        top = max(over, self.highest_of(target))
-        first = target.key, size, top
-        if first in self.firsts:
-            return self.firsts[first]
+        source: Any = target.source
+        top = max(over, self.highest.get(counter_key(*source.key), 0))
+        known = target.key, size, top
+        if known in self.ranges:
+            return self.ranges[known]
         if top > MAX_NUMBER - size:
             # A real one takes the numbers that are left, or says that there are none.
             wanted = Wanted(size, max(count, 1), top, target.collection)
@@ -60,8 +51,7 @@ class Start(NamedTuple):
         collection, node_tag = target.source.key
         numbers, prefix = Range(top + 1, top + size), self.prefixes.get(node_tag, "")
         made = Reservation(collection, node_tag, numbers, prefix, new_ticket(), top)
-        if not over:
-            self.firsts[first] = made
+        self.ranges[known] = made
         return made
 
 
@@ -94,13 +84,13 @@ class CounterInTest:
         mine.ranges = deque(map(copy, self.ranges))
         return mine
 
-    def reserve(self, start: Start, count: int) -> Reservation:
-        """Reserve a range in memory, of the size of a real one."""
+    def reserve(self, start: Start, count: int, key: int) -> Reservation:
+        """Reserve a range in memory over a key, of the size of a real one."""
         least, most = self.target.capacities
         # Without the clock of `next_capacity`: each run of a test is to be the same.
         self.size = min(max(2 * self.size, least), most)
         # Threads beside the test have reserved up to ``stored``.
-        over, size = max(self.highest, self.counter.stored), max(self.size, count)
+        over, size = max(self.highest, self.counter.stored, key), max(self.size, count)
         self.newest = start.reserve(self.target, over, size, count)
         self.ranges.append(CachedRange(self.newest))
         self.highest, self.written_in = self.newest.range.high, None

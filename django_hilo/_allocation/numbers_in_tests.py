@@ -26,6 +26,7 @@ from django_hilo._database.own_connection import in_tests
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.uncounted import uncounted
 from django_hilo._lock import Lock
+from django_hilo.counters.key_column import highest_keys
 from django_hilo.counters.own import ColumnCounter, OwnCounter
 from django_hilo.counters.reservation import send_reserved
 from django_hilo.signals import range_reserved
@@ -45,6 +46,9 @@ class NumbersInTest:
         self._outer = outer
         self.counters: dict[CounterKey, CounterInTest] = {}
         self._starts: dict[DatabaseKey, Start] = {}
+        # Read in each test, which may have deleted rows. Not the last that the database
+        # gave: MariaDB's does not roll back.
+        self._keys: dict[CounterKey, int] = {}
         # Whether somebody may have changed counters or rows in this block: a test must
         # not leave to the next what it reads then.
         self._is_touched = False
@@ -60,7 +64,8 @@ class NumbersInTest:
         with self._lock:
             mine = self._of(target)
             while not mine.ranges or (slices := take_from(mine.ranges, count)) is None:
-                made = mine.reserve(self._start(target.key.database), count)
+                start, key = self._start(target.key.database), self._highest_key(target)
+                made = mine.reserve(start, count, key)
                 if range_reserved.receivers:
                     send_reserved(made, target.using)
         return slices
@@ -104,6 +109,24 @@ class NumbersInTest:
     def _touch(self) -> None:
         self._is_touched = True
         self._starts.clear()
+        self._keys.clear()
+
+    def _highest_key(self, target: Target) -> int:
+        """Return the highest key of the rows of an integer key, else 0."""
+        source: Any = target.source
+        if not isinstance(source, ColumnCounter):
+            return 0
+        if target.key not in self._keys:
+            known = self._start(target.key.database).columns
+            known[target.key] = source
+            # With those that tests of the class needed before.
+            here = {
+                key: of for key, of in known.items() if of.rows_on == source.rows_on
+            }
+            with uncounted(connections[source.rows_on]):
+                keys = highest_keys([of.column for of in here.values()], source.rows_on)
+            self._keys.update(zip(here, keys, strict=True))
+        return self._keys[target.key]
 
     def _start(self, database: DatabaseKey) -> Start:
         if self._is_touched:
@@ -188,6 +211,6 @@ def _read(connection: BaseDatabaseWrapper) -> Start:
         with uncounted(connection), short_transaction(db):
             rows = rows_of(connection, counters)
             highest = {id: max(top, floor) for id, top, floor in rows}
-            return Start(highest, dict(rows_of(connection, prefixes)), {})
+            return Start(highest, dict(rows_of(connection, prefixes)), {}, {})
 
     return retry(read, connection.alias, "The start of a test", bound=True)
