@@ -11,18 +11,18 @@ from django.db.models.constants import OnConflict
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
-from django_hilo.exceptions import HiLoError
+from django_hilo.fields._anchors import anchor_text
 from django_hilo.fields._assigns_ids import Unsure
 from django_hilo.fields._notes import fields_of, set_handled
 from django_hilo.fields._references import point_all_to_new_ids
 from django_hilo.fields.saving import (
     Block,
+    pass_keys_down,
     refuse_doubtful,
     with_buckets,
     within,
     without_known,
 )
-from django_hilo.identifiers import check_anchor
 
 __all__ = [
     "HiLoManager",
@@ -40,12 +40,12 @@ class HiLoQuerySet(models.QuerySet[Model]):
 
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
-        text = None if anchor is None else _anchor_text(anchor)
+        text = None if anchor is None else anchor_text(anchor)
         return generator.next_id(self.model, self._written_to(), anchor=text)
 
     async def anext_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id, as `next_id`."""
-        text = None if anchor is None else _anchor_text(anchor)
+        text = None if anchor is None else anchor_text(anchor)
         return await generator.anext_id(self.model, self._written_to(), anchor=text)
 
     def next_ids(self, n: int) -> list[str]:
@@ -77,7 +77,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.assign_missing(objects, using)
         for kind in kinds:
             if kind._meta.parents:
-                _pass_keys_down([each for each in objects if type(each) is kind], kind)
+                pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -93,7 +93,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields: list[Any] = fields_of(self.model).ids
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
-        return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
+        return self.filter(**{f"{field.name}__anchor": anchor_text(anchor)})
 
     def bulk_create(
         self,
@@ -127,7 +127,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 assign = partial(field.assign_on_conflict, unsure=unsure)
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
-            _pass_keys_down(objects, self.model)
+            pass_keys_down(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.
@@ -241,21 +241,3 @@ class HiLoManager(_Manager[Model]):
         # A queryset would take longer than the id.
         using = self._db or router.db_for_write(self.model, **manager._hints)
         return generator.next_id(self.model, using)
-
-
-def _pass_keys_down(instances: list[Any], model: Any) -> None:
-    """Fill the empty links of instances with the keys of their parents."""
-    for parent, link in model._meta.parents.items():
-        _pass_keys_down(instances, parent)
-        for each in instances if link else ():
-            if getattr(each, link.attname) is None:
-                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
-
-
-def _anchor_text(anchor: str | models.Model) -> str:
-    if not isinstance(anchor, models.Model):
-        return check_anchor(anchor)
-    if anchor.pk is None:
-        label = anchor._meta.label
-        raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
-    return str(anchor.pk)
