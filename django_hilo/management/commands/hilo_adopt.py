@@ -57,6 +57,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Only print what would be raised."
         )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="Accept a row more than HILO['MAX_FLOOR_JUMP'] above both counters.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -75,6 +80,8 @@ class Command(BaseCommand):
             elif options["dry_run"]:
                 self.stdout.write(f"It would be raised to {move.number}.")
             else:
+                if not options["force"]:
+                    move.check_jump()
                 move.make()
                 after = move.to.source.read_max(move.to.using)
                 self.stdout.write(self.style.SUCCESS(f"It was raised to {after}."))
