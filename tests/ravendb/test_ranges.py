@@ -113,6 +113,13 @@ class TestNext:
 
         assert (second["Low"], second["High"], second["LastSize"]) == (33, 96, 64)
 
+    @pytest.mark.parametrize("digits", range(8))
+    def test_capacity_doubles_however_many_digits_a_time_has(self, raven, digits):
+        """RavenDB's Go client trims the zeros of LastRangeAt."""
+        at = raven.taken()["LastRangeAt"].removesuffix("Z")
+        at = at[: at.index(".") + digits + 1].removesuffix(".") + "Z"
+        assert raven.taken(lastBatchSize=32, lastRangeAt=at)["LastSize"] == 64
+
     def test_times_without_time_zones(self, raven, settings):
         """The clock of the site and that of the protocol differ by hours."""
         settings.USE_TZ, settings.TIME_ZONE = False, "America/New_York"
