@@ -9,6 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.utils.module_loading import import_string
 
 from django_hilo._operations.move_counter import plan
+from django_hilo._operations.report import told
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
@@ -85,8 +86,11 @@ class Command(BaseCommand):
                 move.make()
                 after = move.to.source.read_max(move.to.using)
                 self.stdout.write(self.style.SUCCESS(f"It was raised to {after}."))
-        except (HiLoError, LookupError, ValueError, Error) as error:
-            raise CommandError(str(error).strip()) from error
+        except (HiLoError, LookupError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        except Error as error:
+            alias = options["database"] or DEFAULT_DB_ALIAS
+            raise CommandError(told(error, alias)) from error
 
 
 def _source(path: str) -> Source:
