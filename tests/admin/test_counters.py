@@ -658,6 +658,17 @@ def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
     assert read_max("orders") == 32
 
 
+def test_raise_to_the_highest_id_refuses_an_absurd_one(admin_client):
+    reserve("orders", 32)
+    typed = "orders/9223372036854775000-A"
+    execute("INSERT INTO records_order (id, name) VALUES (%s, '')", typed)
+    data = RAISE_TO_HIGHEST | {"_selected_action": ["orders/A"]}
+    page = text_of(admin_client.post(LIST, data, follow=True))
+    assert f"“orders/A”: the highest id is {typed}, more than 1000000000 above" in page
+    assert read_max("orders") == 32
+    assert histories("orders/A") == []
+
+
 def test_raise_to_the_highest_id_on_the_other_database(admin_client):
     reserve("orders", 32)
     reserve("orders", 32, using="other")
