@@ -1,33 +1,24 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
 from collections.abc import Collection, Iterable
-from functools import partial
-from itertools import count, product
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, models, router
-from django.db.models.constants import OnConflict
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
-from django_hilo.fields._anchors import anchor_text
-from django_hilo.fields._assigns_ids import Unsure
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields._notes import fields_of, set_handled
 from django_hilo.fields._references import point_all_to_new_ids
 from django_hilo.fields.saving import (
     Block,
-    pass_keys_down,
     refuse_doubtful,
     with_buckets,
     within,
     without_known,
 )
-
-__all__ = [
-    "HiLoManager",
-    "HiLoQuerySet",
-]
+from django_hilo.identifiers import check_anchor
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -35,17 +26,14 @@ Model = TypeVar("Model", bound=models.Model)
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
 
-    # What a bulk_create() under way does not know of its objects.
-    _unsure: Unsure
-
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
-        text = None if anchor is None else anchor_text(anchor)
+        text = None if anchor is None else _anchor_text(anchor)
         return generator.next_id(self.model, self._written_to(), anchor=text)
 
     async def anext_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id, as `next_id`."""
-        text = None if anchor is None else anchor_text(anchor)
+        text = None if anchor is None else _anchor_text(anchor)
         return await generator.anext_id(self.model, self._written_to(), anchor=text)
 
     def next_ids(self, n: int) -> list[str]:
@@ -77,7 +65,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.assign_missing(objects, using)
         for kind in kinds:
             if kind._meta.parents:
-                pass_keys_down([each for each in objects if type(each) is kind], kind)
+                _pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -93,7 +81,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields: list[Any] = fields_of(self.model).ids
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
-        return self.filter(**{f"{field.name}__anchor": anchor_text(anchor)})
+        return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
 
     def bulk_create(
         self,
@@ -116,23 +104,21 @@ class HiLoQuerySet(models.QuerySet[Model]):
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
         blocks: list[Block] = []
-        unsure: Unsure = {}
         for field in fields:
             if not field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
                     getattr(each, field.attname)
-            assign = field.assign_missing
-            if ignore_conflicts or update_conflicts:
-                assign = partial(field.assign_on_conflict, unsure=unsure)
+            conflicts = ignore_conflicts or update_conflicts
+            assign = field.assign_on_conflict if conflicts else field.assign_missing
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
-            pass_keys_down(objects, self.model)
+            _pass_keys_down(objects, self.model)
+            point_all_to_new_ids(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.
                 queryset = self.using(using) if router.routers else self
-                queryset._unsure = unsure
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
                     batch_size,
@@ -151,15 +137,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.note_inserted(objects, using)
                 if found:
                     field.raise_over(found, using)
-        for each, field in product(objects, unsure):
-            if id(each) in unsure[field]:
-                setattr(each, field.attname, None)
         return objects
-
-    def _prepare_for_bulk_create(self, objs: list[Model]) -> None:
-        # As late as Django drops parents of another id.
-        point_all_to_new_ids(objs)
-        super()._prepare_for_bulk_create(objs)  # type: ignore[misc] # not in the stubs
 
     def _insert(
         self,
@@ -168,21 +146,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         returning_fields: Any = None,
         **options: Any,
     ) -> Any:
-        insert = super()._insert  # type: ignore[misc] # the stubs lack it
-        conflict = options.get("on_conflict")
-        if conflict is None:
+        if options.get("on_conflict") is None:
             returning_fields = without_known(returning_fields, objs)
-        # The rows that exist have ids of their own, which some databases tell.
-        unsure = self._unsure if conflict is OnConflict.UPDATE else {}
-        if not unsure or returning_fields is None:
-            return insert(objs, fields, returning_fields, **options)
-        rows = insert(objs, fields, [*returning_fields, *unsure], **options)
-        for field, at in zip(unsure, count(len(returning_fields))):
-            for each, row in zip(objs, rows, strict=True):
-                if id(each) in unsure[field]:
-                    setattr(each, field.attname, row[at])
-            unsure[field] -= set(map(id, objs))
-        return [row[: len(returning_fields)] for row in rows]
+        insert = super()._insert  # type: ignore[misc] # the stubs lack it
+        return insert(objs, fields, returning_fields, **options)
 
     def bulk_update(
         self,
@@ -241,3 +208,21 @@ class HiLoManager(_Manager[Model]):
         # A queryset would take longer than the id.
         using = self._db or router.db_for_write(self.model, **manager._hints)
         return generator.next_id(self.model, using)
+
+
+def _pass_keys_down(instances: list[Any], model: Any) -> None:
+    """Fill the empty links of instances with the keys of their parents."""
+    for parent, link in model._meta.parents.items():
+        _pass_keys_down(instances, parent)
+        for each in instances if link else ():
+            if getattr(each, link.attname) is None:
+                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
+
+
+def _anchor_text(anchor: str | models.Model) -> str:
+    if not isinstance(anchor, models.Model):
+        return check_anchor(anchor)
+    if anchor.pk is None:
+        label = anchor._meta.label
+        raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
+    return str(anchor.pk)

@@ -158,7 +158,8 @@ class DatabasesAdmin(admin.ModelAdmin):
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
         alias, key = split(object_id)
-        if alias not in self.databases():
+        first, *others = self.databases()
+        if alias not in (others if ":" in object_id else [first]):
             return None
         try:
             found = self.get_queryset(request).using(alias).filter(pk=key).first()

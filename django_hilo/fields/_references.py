@@ -40,20 +40,17 @@ def point_to_new_ids(prepare: Callable[..., None]) -> Any:
     return wrapper
 
 
-def point_all_to_new_ids(instances: Instances) -> None:
+def point_all_to_new_ids(instances: Instances, model: type[models.Model]) -> None:
     """Let rows that are inserted together refer to ids that no others can have."""
-    # A proxy may have relations of its own.
-    for kind in set(map(type, instances)):
-        mine = [each for each in instances if type(each) is kind]
-        for field in fields_of(kind).relations:
-            name = field.cache_name
-            parents = [each._state.fields_cache.get(name) for each in mine]
-            known = {id(each): each for each in parents if each is not None}
-            noted = {key for key, each in known.items() if _is_noted(each)}
-            for instance, parent in zip(mine, parents, strict=True) if noted else ():
-                if id(parent) in noted:
-                    _follow(instance, field, parent)
-                    refuse_doubtful_parent(instance, field, parent)
+    for field in fields_of(model).relations:
+        name = field.cache_name
+        parents = [each._state.fields_cache.get(name) for each in instances]
+        known = {id(each): each for each in parents if each is not None}
+        noted = {key for key, each in known.items() if _is_noted(each)}
+        for instance, parent in zip(instances, parents, strict=True) if noted else ():
+            if id(parent) in noted:
+                _follow(instance, field, parent)
+                refuse_doubtful_parent(instance, field, parent)
 
 
 def noted_parent(instance: Any, relation: Any) -> Any:

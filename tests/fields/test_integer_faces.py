@@ -137,8 +137,6 @@ class TestCommands:
         assert f"to {high}." in told_by("hilo_raise_max", "numbers_item")
         if CHOSEN != "postgres":
             assert read_max("numbers_item", node_tag="") == high
-        assert f"the highest number in use is {high}" in told_by(
-            "hilo_raise_max", verbosity=2
-        )
+        assert f"the highest number in use is {high}" in told_by("hilo_raise_max")
         # Also a process that goes on draws over it, range by range.
         assert max(next_number(Item) for _ in range(40)) > high

@@ -383,11 +383,7 @@ class TestGapless:
 
     @isolate_apps("tests.apps.records")
     @pytest.mark.parametrize(
-        "field",
-        [
-            HiLoField(collection="orders", server_ids=True),
-            GaplessIdField(collection="orders"),
-        ],
+        "field", [HiLoField("orders", server_ids=True), GaplessIdField("orders")]
     )
     def test_a_check_tells(self, settings, field):
         class Bill(models.Model):
