@@ -10,7 +10,6 @@ from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._notes import fields_of, set_handled
-from django_hilo.fields._references import point_all_to_new_ids
 from django_hilo.fields.saving import (
     Block,
     refuse_doubtful,
@@ -114,7 +113,6 @@ class HiLoQuerySet(models.QuerySet[Model]):
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
             _pass_keys_down(objects, self.model)
-            point_all_to_new_ids(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.

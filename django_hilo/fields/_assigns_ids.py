@@ -174,7 +174,7 @@ class AssignsIds(MakesSure, WritesOptions):
         return found
 
     def note_other(self, value: Any) -> None:
-        """Note an explicit id that the counter cannot give, before the INSERT."""
+        """Note an explicit id, before its row is inserted."""
 
     def explicit_values(
         self, instances: Instances, using: str
@@ -210,7 +210,7 @@ class AssignsIds(MakesSure, WritesOptions):
                 number = self.number_in(value, target, using)
                 if number is not None:
                     found[str(value)] = number
-                elif instance._state.adding:
+                if instance._state.adding:
                     self.note_other(value)
         return found
 

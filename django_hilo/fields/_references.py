@@ -12,7 +12,6 @@ from django_hilo.fields._notes import (
     FORMER,
     GIVEN,
     NOTE,
-    Instances,
     fields_of,
 )
 
@@ -25,32 +24,17 @@ def point_to_new_ids(prepare: Callable[..., None]) -> Any:
 
     @wraps(prepare)
     def wrapper(self: models.Model, operation_name: str, fields: Any = None) -> None:
-        # In bulk_create() of a HiLoManager, all parents were looked at together.
-        if not getattr(self._state, "hilo_handled", False):
-            for field in fields_of(type(self)).relations:
-                parent = noted_parent(self, field)
-                if parent is None or (fields is not None and field not in fields):
-                    continue
-                _follow(self, field, parent)
-                # save_base() knows which fields a save writes.
-                if operation_name != "save":
-                    refuse_doubtful_parent(self, field, parent)
+        for field in fields_of(type(self)).relations:
+            parent = noted_parent(self, field)
+            if parent is None or (fields is not None and field not in fields):
+                continue
+            _follow(self, field, parent)
+            # save_base() knows which fields a save writes.
+            if operation_name != "save":
+                refuse_doubtful_parent(self, field, parent)
         prepare(self, operation_name=operation_name, fields=fields)
 
     return wrapper
-
-
-def point_all_to_new_ids(instances: Instances, model: type[models.Model]) -> None:
-    """Let rows that are inserted together refer to ids that no others can have."""
-    for field in fields_of(model).relations:
-        name = field.cache_name
-        parents = [each._state.fields_cache.get(name) for each in instances]
-        known = {id(each): each for each in parents if each is not None}
-        noted = {key for key, each in known.items() if _is_noted(each)}
-        for instance, parent in zip(instances, parents, strict=True) if noted else ():
-            if id(parent) in noted:
-                _follow(instance, field, parent)
-                refuse_doubtful_parent(instance, field, parent)
 
 
 def noted_parent(instance: Any, relation: Any) -> Any:

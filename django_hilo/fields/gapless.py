@@ -101,7 +101,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
             id = self.parsed(value, using)
             if id and family_of(id) == own:
                 found[value] = id.number
-            elif instance._state.adding:
+            if instance._state.adding:
                 self.note_other(value)
         return found
 
