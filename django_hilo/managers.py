@@ -9,7 +9,7 @@ from django.db import IntegrityError, models, router
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._notes import fields_of, set_handled
+from django_hilo.fields._notes import id_fields, set_handled
 from django_hilo.fields.saving import (
     Block,
     refuse_doubtful,
@@ -51,9 +51,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
         ids outside of a transaction, TypeError for objects of another model.
         """
         objects = list(objects)
-        using = self._written_to()
-        kinds: set[type[models.Model]] = set(map(type, objects))
-        fields, label = fields_of(self.model).ids, self.model._meta.label
+        using, kinds = self._written_to(), set(map(type, objects))
+        fields, label = id_fields(self.model), self.model._meta.label
         if not fields:
             raise LookupError(f"{label} has no HiLo field.")
         for kind in kinds:
@@ -63,8 +62,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
-            if kind._meta.parents:
-                _pass_keys_down([each for each in objects if type(each) is kind], kind)
+            _pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -77,7 +75,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Objects that are anchored to one of these objects are not among them. The id is
         that of the only field with an anchor, else the model's.
         """
-        fields: list[Any] = fields_of(self.model).ids
+        fields: list[Any] = id_fields(self.model)
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
         return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
@@ -98,7 +96,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         objects = list(objs)
         using = self._written_to()
-        fields = fields_of(self.model).ids
+        fields = id_fields(self.model)
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
@@ -157,7 +155,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> int:
         """Write the fields of the objects, and the buckets of sources among them."""
         objects, names = list(objs), with_buckets(self.model, fields)
-        for field in fields_of(self.model).ids:
+        for field in id_fields(self.model):
             for each in objects:
                 refuse_doubtful(each, field, self._written_to(), names)
         return super().bulk_update(objects, names, batch_size)

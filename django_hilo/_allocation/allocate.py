@@ -57,9 +57,7 @@ def allocate(target: Target, count: int) -> list[Slice]:
 
 def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     """Take ``count`` numbers without I/O; None if that is impossible."""
-    # Only the connection of the thread that runs sync code knows the tenant's schema,
-    # and the TestCase.
-    if known.target.key.database.schema is not None or known.is_tested:
+    if known.is_of_sync_thread:
         return None
     slices = known.counter.take(count)
     _prefetch(known.target, known.counter)
@@ -68,8 +66,7 @@ def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
 
 def one_in_memory(known: KnownTarget) -> tuple[int, Reservation] | None:
     """Take one number without I/O; None if that is impossible."""
-    is_elsewhere = known.target.key.database.schema is not None or known.is_tested
-    return None if is_elsewhere else known.counter.take_one()
+    return None if known.is_of_sync_thread else known.counter.take_one()
 
 
 def allocate_one(known: KnownTarget) -> tuple[Any, list[Slice]]:

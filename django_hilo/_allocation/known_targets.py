@@ -35,6 +35,10 @@ class KnownTarget:
         self.target = target
         # Whether a TestCase has its numbers in memory of its own.
         self.is_tested = in_tests() and isinstance(target.source, OwnCounter)
+        # Only the connection of the thread that runs sync code knows the tenant's
+        # schema, and the TestCase.
+        has_schema = target.key.database.schema is not None
+        self.is_of_sync_thread = has_schema or self.is_tested
         self.counter: Counter = pool.current().counter(target.key)
         self.connection = vars(connections[alias])
         self.database: dict[str, Any] = connections.settings[alias]

@@ -173,13 +173,13 @@ class AssignsIds(MakesSure, WritesOptions):
             self.check_jump(found, using)
         return found
 
-    def note_other(self, value: Any) -> None:
+    def note_explicit(self, value: Any) -> None:
         """Note an explicit id, before its row is inserted."""
 
     def explicit_values(
         self, instances: Instances, using: str
-    ) -> Iterator[tuple[models.Model, Any, str | None]]:
-        """Yield objects, their ids not assigned for ``using``, and what they were for.
+    ) -> Iterator[tuple[Any, str | None]]:
+        """Yield each id not assigned for rows on ``using``, and the alias it was for.
 
         An id that was taken back is not explicit: its number comes again.
         """
@@ -190,7 +190,9 @@ class AssignsIds(MakesSure, WritesOptions):
                 alias = self.assigned_for(each)
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):
-                yield each, value, alias
+                if each._state.adding:
+                    self.note_explicit(value)
+                yield value, alias
 
     # Those of a counter; gapless ids have others.
 
@@ -203,15 +205,13 @@ class AssignsIds(MakesSure, WritesOptions):
         """Return the explicit ids that the field's own counter could give."""
         found: dict[str, int] = {}
         target: Target | None = None
-        for instance, value, alias in self.explicit_values(instances, using):
+        for value, alias in self.explicit_values(instances, using):
             target = target or self.target(using)
             # Not explicit if it was assigned for another alias with the same counter.
             if alias is None or self.target(alias).key != target.key:
                 number = self.number_in(value, target, using)
                 if number is not None:
                     found[str(value)] = number
-                if instance._state.adding:
-                    self.note_other(value)
         return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:

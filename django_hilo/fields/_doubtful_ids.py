@@ -98,12 +98,11 @@ class MakesSure(ReadsNotes):
         """Note that the rows of instances were inserted, or updated."""
         name = NOTE + self.attname
         for each in instances:
-            state = each._state
-            note = getattr(state, name, None)
+            note = getattr(each._state, name, None)
             if note is not None:
                 if note.is_kept and note.using == using:
                     note_inserted(self.target(using), self._number_of(each))
-                setattr(state, name, note.inserted)
+                setattr(each._state, name, note.inserted)
 
     def _is_refused(self, instance: models.Model) -> bool:
         """Whether a row has an instance's id; the doubt ends if not."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import models
 
@@ -67,7 +67,7 @@ class Note:
     @property
     def is_doubtful(self) -> bool:
         """Whether rows of others may have the ids now."""
-        return self.doubt is not None or (self.mark is not None and self.is_rolled_back)
+        return self.doubt is not None or self.is_rolled_back
 
     def is_fresh(self, using: str) -> bool:
         """Whether the ids are for rows on an alias that were never inserted."""
@@ -143,22 +143,26 @@ class ReadsNotes:
         others: dict[int, models.Model] = {}
         attname, given, name = self.attname, GIVEN + self.attname, NOTE + self.attname
         is_whole, is_key = bool(self.primary_key), bool(self.primary_key or self.is_key)
-        # The last note about fresh ids; at first what no note is.
-        fresh: Any = self
+        fresh: Note | None = None
         for each in instances:
             state = each._state
             # As in `value_of`; one that was not loaded is not missing.
             value = (
                 getattr(each, attname) if is_whole else vars(each).get(attname, self)
             )
+            if value is None or value == "":
+                missing[id(each)] = each
+                continue
             note = getattr(state, name, None)
             if note is not fresh and note is not None and note.is_fresh(using):
                 fresh = note
-            is_new = state.adding or not is_key
-            if note is fresh and is_new and getattr(state, given) == value:
-                continue
-            group = missing if value is None or value == "" else others
-            group[id(each)] = each
+            is_given = note is not None and note is fresh
+            if (
+                not is_given
+                or getattr(state, given) != value
+                or (is_key and not state.adding)
+            ):
+                others[id(each)] = each
         return list(missing.values()), list(others.values())
 
 
@@ -181,25 +185,15 @@ def set_handled(instances: Iterable[Any], is_handled: bool) -> None:
         instance._state.hilo_handled = is_handled
 
 
-class Fields(NamedTuple):
-    """What a model's objects refer to others with, and where they have ids of ours."""
-
-    # Django's list, which it keeps until a field is added.
-    all: Any
-    # Those that give ids; gapless ones last: counters stay locked until the commit.
-    ids: list[Any]
-    relations: list[Any]
-
-
-def fields_of(model: type[models.Model]) -> Fields:
-    """Return the fields of a model by what they are for, found once."""
-    meta = model._meta
-    known: Fields | None = vars(meta).get("hilo_fields")
-    if known is None or known.all is not meta.fields:
-        ids: list[Any] = [each for each in meta.fields if isinstance(each, ReadsNotes)]
-        ids = [each for each in ids if not each.is_copy]
-        ids.sort(key=lambda field: bool(field.is_gapless))
-        fields = (*meta.concrete_fields, *meta.private_fields)
-        relations = [each for each in fields if each.is_relation]
-        known = vars(meta)["hilo_fields"] = Fields(meta.fields, ids, relations)
-    return known
+def id_fields(model: type[models.Model]) -> list[Any]:
+    """Return the fields that give a model's objects their ids."""
+    fields, notes = model._meta.fields, vars(model._meta)
+    # Django keeps the fields until one is added.
+    known = notes.get("hilo_fields")
+    if known is None or known[0] is not fields:
+        found: list[Any] = [each for each in fields if isinstance(each, ReadsNotes)]
+        found = [each for each in found if not each.is_copy]
+        # Gapless ones last: their counters stay locked until the commit.
+        found.sort(key=lambda field: bool(field.is_gapless))
+        known = notes["hilo_fields"] = fields, found
+    return known[1]

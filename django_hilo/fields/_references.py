@@ -8,12 +8,7 @@ from django.db import models
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._doubtful_ids import MakesSure, key_behind
-from django_hilo.fields._notes import (
-    FORMER,
-    GIVEN,
-    NOTE,
-    fields_of,
-)
+from django_hilo.fields._notes import FORMER, GIVEN, NOTE, id_fields
 
 
 def point_to_new_ids(prepare: Callable[..., None]) -> Any:
@@ -24,29 +19,32 @@ def point_to_new_ids(prepare: Callable[..., None]) -> Any:
 
     @wraps(prepare)
     def wrapper(self: models.Model, operation_name: str, fields: Any = None) -> None:
-        for field in fields_of(type(self)).relations:
-            parent = noted_parent(self, field)
-            if parent is None or (fields is not None and field not in fields):
-                continue
-            _follow(self, field, parent)
-            # save_base() knows which fields a save writes.
-            if operation_name != "save":
-                refuse_doubtful_parent(self, field, parent)
+        for field, parent in noted_parents(self):
+            if fields is None or field in fields:
+                _follow(self, field, parent)
+                # save_base() knows which fields a save writes.
+                if operation_name != "save":
+                    refuse_doubtful_parent(self, field, parent)
         prepare(self, operation_name=operation_name, fields=fields)
 
     return wrapper
 
 
-def noted_parent(instance: Any, relation: Any) -> Any:
-    """Return the object of a relation if it has, or had, a doubtful id, else None."""
-    parent = instance._state.fields_cache.get(relation.cache_name)
-    return parent if parent is not None and _is_noted(parent) else None
+def noted_parents(instance: Any) -> list[tuple[Any, Any]]:
+    """Return relations to objects in memory that have, or had, a doubtful id."""
+    found, meta = [], instance._meta
+    for field in (*meta.concrete_fields, *meta.private_fields):
+        if field.is_relation:
+            parent = instance._state.fields_cache.get(field.cache_name)
+            if parent is not None and _is_noted(parent):
+                found.append((field, parent))
+    return found
 
 
 def _is_noted(parent: Any) -> bool:
     state = parent._state
     # Not its type: request.user is a SimpleLazyObject.
-    for field in fields_of(parent.__class__).ids:
+    for field in id_fields(parent.__class__):
         note = getattr(state, NOTE + field.attname, None)
         if note is not None and note.is_doubtful:
             return True
@@ -71,7 +69,7 @@ def _follow(instance: Any, field: Any, parent: Any) -> None:
     """Let an instance refer to the new id of an object in memory."""
     former = getattr(parent._state, FORMER, None)
     # A row that was loaded belongs to the row that has the id now.
-    names = [GIVEN + each.attname for each in fields_of(type(instance)).ids]
+    names = [GIVEN + each.attname for each in id_fields(type(instance))]
     is_ours = any(hasattr(instance._state, each) for each in names)
     if former and (is_ours or instance._state.adding):
         target = getattr(field, "target_field", parent._meta.pk).attname

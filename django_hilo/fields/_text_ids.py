@@ -71,7 +71,7 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
                 params={"id": value, "own": self.collection_name},
             )
 
-    def note_other(self, value: Any) -> None:
+    def note_explicit(self, value: Any) -> None:
         is_given = isinstance(value, str | int)
         if is_given and not (self._has_warned or self.takes(value)):
             warnings.warn(

@@ -97,12 +97,10 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         found: dict[str, int] = {}
         own = (self.collection_name.lower(), "", "")
-        for instance, value, _ in self.explicit_values(instances, using):
+        for value, _ in self.explicit_values(instances, using):
             id = self.parsed(value, using)
             if id and family_of(id) == own:
                 found[value] = id.number
-            if instance._state.adding:
-                self.note_other(value)
         return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:

@@ -129,9 +129,9 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             beside = _untagged(found) if gapless else []
             blocks.append(assigning(self, gapless, using, beside))
 
-    def note_other(self, value: Any) -> None:
+    def note_explicit(self, value: Any) -> None:
         if not self._is_valid_request(value):
-            super().note_other(value)
+            super().note_explicit(value)
 
     def _give_wide(self, instances: list[models.Model], using: str) -> None:
         ends = self._ends(instances, MAX_WIDTH)

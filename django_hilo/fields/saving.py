@@ -12,9 +12,9 @@ from typing import Any
 from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._notes import ReadsNotes, fields_of
+from django_hilo.fields._notes import ReadsNotes, id_fields
 from django_hilo.fields._references import (
-    noted_parent,
+    noted_parents,
     point_to_new_ids,
     refuse_doubtful_parent,
 )
@@ -80,15 +80,12 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             args = args[: _SAVE_BASE.index("update_fields")]
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
-        fields = fields_of(type(self))
-        for field in () if raw else fields.relations:
+        for field, parent in () if raw else noted_parents(self):
             if names is None or field.name in names or field.attname in names:
-                parent = noted_parent(self, field)
-                if parent is not None:
-                    refuse_doubtful_parent(self, field, parent)
+                refuse_doubtful_parent(self, field, parent)
         is_new = self._state.adding or self.pk is None
         blocks: list[Block] = []
-        for field in () if raw else fields.ids:
+        for field in () if raw else id_fields(type(self)):
             if only_updates:
                 refuse_doubtful(self, field, using, names)
             elif is_new or field.is_key or field.is_doubtful(self, using):
@@ -140,7 +137,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         # Fixtures get here without save_base().
         blocks: list[Block] = []
         known: dict[Any, dict[str, int]] = {}
-        for field in fields_of(type(self)).ids:
+        for field in id_fields(type(self)):
             if field.model is given["cls"] and field.is_key:
                 known[field] = field.assign_missing([self], given["using"], blocks)
         if not blocks:
@@ -167,9 +164,7 @@ def _save_ids(
     using = given["using"]
     state: Any = instance._state
     may_insert = not (given.get("force_update") or given.get("update_fields"))
-    fields = [
-        each for each in fields_of(type(instance)).ids if each.model is given["cls"]
-    ]
+    fields = [each for each in id_fields(type(instance)) if each.model is given["cls"]]
     explicit: list[Any] = []
     for field in fields:
         alias = field.assigned_for(instance)

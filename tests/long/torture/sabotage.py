@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import deque
 from copy import copy
 from typing import Any
 
@@ -73,22 +74,23 @@ def _keep_rolled_back() -> None:
 def _keep_committed() -> None:
     """Let later transactions of a thread take of a copy of each committed range too."""
     from django_hilo._allocation import bound_ranges
+    from django_hilo._allocation.cached_range import take_from
 
     commit: Any = bound_ranges.Bound.commit
-    held: Any = bound_ranges.held
+    take: Any = bound_ranges.take
     copies = threading.local()
 
     def commit_and_keep(self: Any) -> None:
-        kept = bound_ranges.Bound(self.key, list(map(copy, self.ranges)))
+        kept = list(map(copy, self.ranges))
         commit(self)
-        vars(copies).setdefault(self.key, []).append((None, kept))
+        vars(copies).setdefault(self.key, deque()).extend(kept)
 
-    def held_and_kept(connection: Any, counter: Any) -> list[Any]:
-        found: list[Any] = held(connection, counter)
-        return found + vars(copies).get(counter.key, [])
+    def take_of_kept_too(connection: Any, counter: Any, count: int) -> Any:
+        kept = vars(copies).get(counter.key, deque())
+        return take(connection, counter, count) or take_from(kept, count)
 
     bound_ranges.Bound.commit = commit_and_keep  # type: ignore[method-assign]
-    bound_ranges.held = held_and_kept
+    bound_ranges.take = take_of_kept_too
 
 
 def _trust_returns() -> None:
