@@ -8,6 +8,10 @@ from django.urls.converters import get_converters
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import ID_PATTERN, parse, shown
 
+__all__ = [
+    "HiLoConverter",
+]
+
 NAME = "hilo"
 
 

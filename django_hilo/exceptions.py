@@ -4,6 +4,21 @@ from typing import Self
 
 from django.db import OperationalError
 
+__all__ = [
+    "ConcurrencyError",
+    "CounterExhausted",
+    "CounterNotLowered",
+    "HiLoError",
+    "InvalidDocumentId",
+    "NestedReservation",
+    "RangeNotLent",
+    "RangeNotReturned",
+    "ReservationTimeout",
+    "SourceMismatch",
+    "TableMissing",
+    "UnsafeSource",
+]
+
 
 class HiLoError(Exception):
     """Base of all errors of django-hilo; each message says what to do."""
@@ -14,7 +29,7 @@ class InvalidDocumentId(HiLoError, ValueError):
 
 
 class ReservationTimeout(HiLoError, OperationalError):
-    """The counter stayed locked for longer than ``HILO["LOCK_TIMEOUT"]``."""
+    """The counter stayed locked for ``HILO["LOCK_TIMEOUT"]``, or a shorter limit."""
 
 
 class ConcurrencyError(HiLoError, OperationalError):

@@ -33,6 +33,21 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor
 
+__all__ = [
+    "aiter_ids",
+    "anext_id",
+    "anext_ids",
+    "anext_number",
+    "anext_numbers",
+    "areturn_ranges",
+    "iter_ids",
+    "next_id",
+    "next_ids",
+    "next_number",
+    "next_numbers",
+    "return_ranges",
+]
+
 logger = logging.getLogger("django_hilo")
 _Taken = tuple[Target, list[Slice]]
 

@@ -12,6 +12,13 @@ from typing import Any, NamedTuple, Self
 
 from django_hilo.exceptions import InvalidDocumentId
 
+__all__ = [
+    "ID_PATTERN",
+    "MAX_NUMBER",
+    "DocumentId",
+    "parse",
+]
+
 MAX_NUMBER = 2**63 - 1
 MAX_WIDTH = len(str(MAX_NUMBER))
 MAX_COLLECTION_LENGTH = 100

@@ -1,23 +1,32 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
 from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import count, product
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, models, router
+from django.db.models.constants import OnConflict
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
-from django_hilo.exceptions import HiLoError
+from django_hilo.fields._anchors import anchor_text
+from django_hilo.fields._assigns_ids import Unsure
 from django_hilo.fields._notes import id_fields, set_handled
 from django_hilo.fields.saving import (
     Block,
+    pass_keys_down,
     refuse_doubtful,
     with_buckets,
     within,
     without_known,
 )
-from django_hilo.identifiers import check_anchor
+
+__all__ = [
+    "HiLoManager",
+    "HiLoQuerySet",
+]
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -25,14 +34,17 @@ Model = TypeVar("Model", bound=models.Model)
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
 
+    # What a bulk_create() under way does not know of its objects.
+    _unsure: Unsure
+
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
-        text = None if anchor is None else _anchor_text(anchor)
+        text = None if anchor is None else anchor_text(anchor)
         return generator.next_id(self.model, self._written_to(), anchor=text)
 
     async def anext_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id, as `next_id`."""
-        text = None if anchor is None else _anchor_text(anchor)
+        text = None if anchor is None else anchor_text(anchor)
         return await generator.anext_id(self.model, self._written_to(), anchor=text)
 
     def next_ids(self, n: int) -> list[str]:
@@ -62,7 +74,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)
         for kind in kinds:
-            _pass_keys_down([each for each in objects if type(each) is kind], kind)
+            pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
 
     async def aassign_ids(self, objects: Iterable[Model]) -> list[Model]:
@@ -78,7 +90,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         fields: list[Any] = id_fields(self.model)
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
-        return self.filter(**{f"{field.name}__anchor": _anchor_text(anchor)})
+        return self.filter(**{f"{field.name}__anchor": anchor_text(anchor)})
 
     def bulk_create(
         self,
@@ -101,20 +113,23 @@ class HiLoQuerySet(models.QuerySet[Model]):
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
         blocks: list[Block] = []
+        unsure: Unsure = {}
         for field in fields:
             if not field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
                     getattr(each, field.attname)
-            conflicts = ignore_conflicts or update_conflicts
-            assign = field.assign_on_conflict if conflicts else field.assign_missing
+            assign = field.assign_missing
+            if ignore_conflicts or update_conflicts:
+                assign = partial(field.assign_on_conflict, unsure=unsure)
             explicit[field] = assign(objects, using, blocks)
         with within(blocks):
-            _pass_keys_down(objects, self.model)
+            pass_keys_down(objects, self.model)
             set_handled(objects, True)
             try:
                 # Routers may answer otherwise the next time.
                 queryset = self.using(using) if router.routers else self
+                queryset._unsure = unsure
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
                     batch_size,
@@ -133,6 +148,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 field.note_inserted(objects, using)
                 if found:
                     field.raise_over(found, using)
+        for each, field in product(objects, unsure):
+            if id(each) in unsure[field]:
+                setattr(each, field.attname, None)
         return objects
 
     def _insert(
@@ -142,10 +160,21 @@ class HiLoQuerySet(models.QuerySet[Model]):
         returning_fields: Any = None,
         **options: Any,
     ) -> Any:
-        if options.get("on_conflict") is None:
-            returning_fields = without_known(returning_fields, objs)
         insert = super()._insert  # type: ignore[misc] # the stubs lack it
-        return insert(objs, fields, returning_fields, **options)
+        conflict = options.get("on_conflict")
+        if conflict is None:
+            returning_fields = without_known(returning_fields, objs)
+        # The rows that exist have ids of their own, which some databases tell.
+        unsure = self._unsure if conflict is OnConflict.UPDATE else {}
+        if not unsure or returning_fields is None:
+            return insert(objs, fields, returning_fields, **options)
+        rows = insert(objs, fields, [*returning_fields, *unsure], **options)
+        for field, at in zip(unsure, count(len(returning_fields))):
+            for each, row in zip(objs, rows, strict=True):
+                if id(each) in unsure[field]:
+                    setattr(each, field.attname, row[at])
+            unsure[field] -= set(map(id, objs))
+        return [row[: len(returning_fields)] for row in rows]
 
     def bulk_update(
         self,
@@ -204,21 +233,3 @@ class HiLoManager(_Manager[Model]):
         # A queryset would take longer than the id.
         using = self._db or router.db_for_write(self.model, **manager._hints)
         return generator.next_id(self.model, using)
-
-
-def _pass_keys_down(instances: list[Any], model: Any) -> None:
-    """Fill the empty links of instances with the keys of their parents."""
-    for parent, link in model._meta.parents.items():
-        _pass_keys_down(instances, parent)
-        for each in instances if link else ():
-            if getattr(each, link.attname) is None:
-                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
-
-
-def _anchor_text(anchor: str | models.Model) -> str:
-    if not isinstance(anchor, models.Model):
-        return check_anchor(anchor)
-    if anchor.pk is None:
-        label = anchor._meta.label
-        raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
-    return str(anchor.pk)

@@ -1,13 +1,15 @@
 """The tables: counters, server prefixes and gapless counters."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from django.core.exceptions import ValidationError
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from django_hilo._looks import LookedAt, look
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
@@ -18,6 +20,13 @@ from django_hilo.identifiers import (
     counter_key,
     shown,
 )
+
+# Django's own error, a RuntimeError about an app_label, suggests another remedy.
+if apps.get_containing_app_config(__name__) is None:
+    raise ImproperlyConfigured(
+        "The counters of ids need the app django_hilo: add 'django_hilo' to "
+        "INSTALLED_APPS, and run migrate."
+    )
 
 
 def _validated(
@@ -53,21 +62,6 @@ def validate_server_prefix(value: str) -> None:
         "or contain a space, '$' or '|', and may have at most %(most)s characters."
     )
     _validated(check_server_prefix, value, rule, MAX_SERVER_PREFIX_LENGTH)
-
-
-Row = TypeVar("Row", bound=models.Model)
-
-# Called before somebody looks at counters and prefixes: a TestCase has them in memory.
-before_looks: list[Callable[..., None]] = []
-
-
-class LookedAt(models.Manager[Row]):
-    """The manager of rows that a TestCase writes when somebody looks at them."""
-
-    def get_queryset(self) -> models.QuerySet[Row]:
-        for act in before_looks:
-            act()
-        return super().get_queryset()
 
 
 class HiLoDocument(models.Model):
@@ -129,9 +123,12 @@ class HiLoDocument(models.Model):
         super().save(*args, **kwargs)
 
     def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
-        # Django's own does without this manager.
-        type(self).objects.all()
+        look()  # Django's own does without our manager
         super().refresh_from_db(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        look()
+        return super().delete(*args, **kwargs)
 
     @property
     def next_low(self) -> int:
@@ -171,6 +168,10 @@ class ServerPrefix(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node_tag}: {self.prefix}"
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        look()
+        return super().delete(*args, **kwargs)
 
 
 class GaplessCounter(models.Model):

@@ -8,6 +8,14 @@ from django.dispatch import Signal
 
 from django_hilo.exceptions import HiLoError
 
+__all__ = [
+    "Change",
+    "counter_changed",
+    "counter_fell_back",
+    "range_reserved",
+    "range_returned",
+]
+
 _IN_ERROR = 3  # libpq's PQTRANS_INERROR, in psycopg 2 and 3
 
 

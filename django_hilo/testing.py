@@ -22,13 +22,16 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.numbers_in_tests import write_counters  # noqa: F401 - public here
+from django_hilo._allocation.numbers_in_tests import write_counters
 from django_hilo._allocation.target import given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.transaction import test_blocks
 from django_hilo._operations.locations import aliases, fields_on
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.sources.key_sequence import KeySequence
+
+# Not hilo_ids, which needs pytest.
+__all__ = ["HiLoTestMixin", "write_counters"]
 
 if TYPE_CHECKING:
     _Base = TestCase

@@ -123,7 +123,7 @@ class NumberLine(Ordered):
 class SmallOrder(Ordered):
     """Its ranges hold 32 numbers, so that refills are frequent."""
 
-    id = HiLoField("smalls", primary_key=True, capacity=32, max_capacity=32)
+    id = HiLoField(collection="smalls", primary_key=True, capacity=32, max_capacity=32)
     objects = HiLoManager()
 
 

@@ -1,47 +1,25 @@
 """Numbers and ids, taken from memory or from a new range.
 
-One thread reserves a range of a counter while the others wait for it; no lock is held
-meanwhile, and errors are shared. With ``HILO["PREFETCH_AT"]`` a thread in the
-background reserves the next range before the numbers are used up.
+The range belongs to the caller's transaction where it must.
 """
 
-import logging
-import threading
 from collections import deque
-from concurrent.futures import wait
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-from django.db import Error, connections
+from django.db import connections
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
+from django_hilo._allocation.cached_range import Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.known_targets import KnownTarget
-from django_hilo._allocation.numbers_in_tests import highest_of_tests, numbers_of
-from django_hilo._allocation.pool import Counter, Refill
+from django_hilo._allocation.numbers_in_tests import numbers_of
+from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.refill import prefetch, refill, reserve
 from django_hilo._allocation.target import Target
-from django_hilo._database.dialects import dialect_of
-from django_hilo._database.identity import database_key, has_schemas
-from django_hilo._database.own_connection import POOL_SIZE, in_tests
-from django_hilo._database.retry import use_own
+from django_hilo._database.own_connection import in_tests
 from django_hilo._database.transaction import STATE, Mark, state_of
-from django_hilo.conf import settings
 from django_hilo.counters import reservation
-from django_hilo.counters.ranges import Reservation, Wanted
-from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
-
-logger = logging.getLogger("django_hilo")
-
-
-class Reserved(NamedTuple):
-    """Ranges that were just reserved."""
-
-    reservations: list[Reservation]
-    ranges: list[CachedRange]
-    skipped: list[Skipped]
-    # What the counter fell back from, if this process has not said so yet, or 0.
-    fell_from: int
+from django_hilo.counters.ranges import Reservation
 
 
 def allocate(target: Target, count: int) -> list[Slice]:
@@ -51,7 +29,7 @@ def allocate(target: Target, count: int) -> list[Slice]:
         return numbers.take(target, count)
     counter = pool.current().counter(target.key)
     slices = counter.take(count) or _allocate_anew(target, counter, count)
-    _prefetch(target, counter)
+    prefetch(target, counter)
     return slices
 
 
@@ -60,7 +38,7 @@ def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     if known.is_of_sync_thread:
         return None
     slices = known.counter.take(count)
-    _prefetch(known.target, known.counter)
+    prefetch(known.target, known.counter)
     return slices
 
 
@@ -91,7 +69,7 @@ def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
     while slices is None:
         # None again after another thread's reservation.
         slices = refill(target, counter, count) or counter.take(count)
-    _prefetch(target, counter)
+    prefetch(target, counter)
     return slices
 
 
@@ -113,7 +91,7 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
     connection = connections[target.using]
     adaptive = bound_ranges.newest(connection, counter, "capacity") or counter.capacity
     capacity = adaptive.next(*target.capacities)
-    reserved = _reserve(target, counter, capacity, count, bound=True)
+    reserved = reserve(target, counter, capacity, count)
     bound = bound_ranges.bound_to(mark, counter)
     bound.capacity = AdaptiveCapacity()
     bound.capacity.note(capacity)
@@ -130,136 +108,9 @@ def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Sli
     """Take numbers in a transaction whose end nothing will tell, and keep none."""
     slices = None
     while slices is None:
-        reserved = _reserve(target, counter, count, count, bound=True)
+        reserved = reserve(target, counter, count, count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
             reservation.send_reserved(each, target.using, reserved.fell_from)
     bound_ranges.burn(connections[target.using], counter, slices[-1].high)
     return slices
-
-
-def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
-    """Reserve a range and take from it; None after waiting for another thread."""
-    connection = connections[target.using]
-    if connection.settings_dict["OPTIONS"].get("pool"):
-        # Before others wait for us: a thread that waits inside a transaction may hold
-        # the last connection of Django's pool.
-        with suppress(Error):  # the reservation raises it, and tries again
-            connection.ensure_connection()
-    mine = Refill()
-    try:
-        others = counter.begin_refill(mine)
-        if others is None:
-            return _refill_as(mine, target, counter, count)
-    finally:
-        # Also if a signal handler raises anywhere.
-        if not mine.done():
-            counter.end_refill(mine)
-    _wait(target, others)
-    return None
-
-
-def _refill_as(
-    mine: Refill, target: Target, counter: Counter, count: int
-) -> list[Slice] | None:
-    """Reserve a range and take from it; other threads wait, and take from it too."""
-    mine.owner = threading.get_ident()
-    try:
-        capacity = counter.capacity.next(*target.capacities)
-        reserved = _reserve(target, counter, capacity, count, bound=False)
-        share, db = settings.PREFETCH_AT, connections[target.using]
-        # SQLite has one writer at a time, tests end their transactions and databases,
-        # and only the connection of its own thread knows a tenant's schema.
-        if share and (dialect_of(db).has_one_writer or in_tests() or has_schemas(db)):
-            share = None
-        ranges, skipped = reserved.ranges, reserved.skipped
-        slices = counter.add(ranges, capacity, count, share, skipped)
-    except BaseException as error:
-        counter.end_refill(mine, error)
-        raise
-    counter.end_refill(mine)
-    for each in reserved.reservations:
-        reservation.send_reserved(each, target.using, reserved.fell_from)
-    return slices
-
-
-def _reserve(
-    target: Target, counter: Counter, capacity: int, count: int, bound: bool
-) -> Reserved:
-    """Reserve ranges of a target's counter, over all numbers that are known."""
-    source = target.source
-    minimum = max(counter.seen, highest_of_tests(counter.key))
-    if bound or counter.source is None:
-        minimum = max(minimum, source.minimum_of_rows(target.using))
-    stored = counter.stored
-    size, least = max(capacity, count), max(count, 1)
-    wanted = Wanted(size, least, minimum, target.collection)
-    reserved = source.reserve(target.using, wanted)
-    counter.source = source
-    met, fell_from, news = reserved[0].met, 0, 0
-    # Another thread may have raised Max or returned a range meanwhile.
-    if met is not None and met < min(stored, counter.stored):
-        fell_from = stored
-        if not bound:  # a rollback would forget it
-            counter.stored = met
-        if counter.fall != (stored, met):
-            counter.fall, news = (stored, met), stored
-    ranges, skipped = [], []
-    for each in reserved:
-        # Read again: a transaction that ended while this one waited for the row may
-        # have burnt numbers of the range.
-        ranges.append(CachedRange(each, counter.burnt))
-        if met is not None:
-            # If the counter fell back, others may have the numbers from there.
-            skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
-    return Reserved(reserved, ranges, skipped, news)
-
-
-def _wait(target: Target, refill: Refill) -> None:
-    if refill.owner == threading.get_ident():
-        work = f"reserving a range of {target.name!r} on {target.using!r}"
-        raise NestedReservation.amid(work)
-    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    if not wait([refill], longest).done:
-        raise ReservationTimeout(
-            f"Another thread has been reserving a range of {target.name!r} on "
-            f"{target.using!r} for {longest:g} s. Check what its database waits for. "
-            f"{POOL_SIZE}"
-        )
-    error = refill.exception()
-    if isinstance(error, HiLoError):
-        # Raise it here too, so that waiting threads do not each wait for the same lock.
-        raise type(error)(str(error)) from error
-
-
-def _prefetch(target: Target, counter: Counter) -> None:
-    """Let a thread fetch the next range if it is due, once for each range."""
-    if not counter.is_due or counter.refill is not None:
-        return
-    mine = Refill()
-    try:
-        if counter.begin_ahead(mine):
-            # A daemon: if a signal handler interrupts the start, nobody knows of the
-            # thread, and it must not keep the process from ending.
-            work = (mine, target, counter)
-            threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
-    except BaseException as error:
-        counter.end_refill(mine)
-        if not isinstance(error, RuntimeError):  # the interpreter is ending
-            raise
-
-
-def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
-    try:
-        # Meanwhile the alias may have become that of another database.
-        if database_key(target.using) == counter.key.database:
-            use_own(target.using)
-            _refill_as(mine, target, counter, 0)
-    except Exception as error:  # noqa: BLE001 - nobody asked yet
-        logger.warning(
-            "The next range of %r on %r could not be fetched in advance: %s",
-            *(target.name, target.using, error),
-        )
-    finally:
-        counter.end_refill(mine)
-        connections.close_all()

@@ -12,9 +12,10 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.allocate import bind, refill
+from django_hilo._allocation.allocate import bind
 from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.refill import refill
 from django_hilo._allocation.target import Target
 from django_hilo._database.transaction import Mark, state_of
 from django_hilo.counters.own import OwnCounter

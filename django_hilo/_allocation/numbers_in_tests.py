@@ -9,19 +9,16 @@ counters of other systems stay real.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
-from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import QuerySet
-from django.utils import timezone
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.cached_range import CachedRange, Slice, take_from
-from django_hilo._allocation.pool import Counter, CounterKey
+from django_hilo._allocation.cached_range import Slice, take_from
+from django_hilo._allocation.counter_in_test import CounterInTest, Start
+from django_hilo._allocation.pool import CounterKey
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.identity import DatabaseKey, database_key
@@ -29,139 +26,13 @@ from django_hilo._database.own_connection import in_tests
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.uncounted import uncounted
 from django_hilo._lock import Lock
+from django_hilo.counters.key_column import highest_keys
 from django_hilo.counters.own import ColumnCounter, OwnCounter
-from django_hilo.counters.ranges import Range, Reservation, Wanted
-from django_hilo.counters.reservation import new_ticket, send_reserved
-from django_hilo.identifiers import MAX_NUMBER, counter_key
+from django_hilo.counters.reservation import send_reserved
 from django_hilo.signals import range_reserved
 
-# Those of a counter's row that a reservation changes.
-_COLUMNS = ["max", "floor", "low", "size", "reserved_at", "ticket"]
 # The attribute of a block.
 _NUMBERS = "hilo_numbers"
-
-
-class Start(NamedTuple):
-    """What the tables contain before a test."""
-
-    # The higher of Max and floor, by the key of the row.
-    highest: dict[str, int]
-    # By node tag.
-    prefixes: dict[str, str]
-    # The highest integer key, by the key of its counter; read when it is needed.
-    keys: dict[CounterKey, int]
-    # The first ranges of tests, which share them: each takes numbers by itself.
-    firsts: dict[tuple[CounterKey, int], Reservation]
-
-    def highest_of(self, target: Target) -> int:
-        """Return the highest number that a counter or its rows have."""
-        source: Any = target.source
-        highest = self.highest.get(counter_key(*source.key), 0)
-        if not isinstance(source, ColumnCounter):
-            return highest
-        if target.key not in self.keys:
-            # Not the last that the database gave: MariaDB's does not roll back.
-            with uncounted(connections[source.rows_on]):
-                self.keys[target.key] = source.column.of_rows(source.rows_on)
-        return max(highest, self.keys[target.key])
-
-    def reserve(self, target: Target, over: int, size: int, count: int) -> Reservation:
-        """Return a range, as a real reservation would make it."""
-        if not over and (target.key, size) in self.firsts:
-            return self.firsts[target.key, size]
-        top = max(over, self.highest_of(target))
-        if top > MAX_NUMBER - size:
-            # A real one takes the numbers that are left, or says that there are none.
-            wanted = Wanted(size, max(count, 1), top, target.collection)
-            return target.source.reserve(target.using, wanted)[0]
-        collection, node_tag = target.source.key
-        numbers, prefix = Range(top + 1, top + size), self.prefixes.get(node_tag, "")
-        made = Reservation(collection, node_tag, numbers, prefix, new_ticket(), top)
-        if not over:
-            self.firsts[target.key, size] = made
-        return made
-
-
-class CounterInTest:
-    """A counter in a block of a TestCase."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        # Another one after the process forgot it: then start over its row.
-        self.counter: Counter = pool.current().counter(target.key)
-        self.ranges: deque[CachedRange] = deque()
-        self.newest: Reservation | None = None
-        # The capacity of the newest range.
-        self.size = 0
-        # The highest number that was reserved, or that an explicit id has.
-        self.highest = 0
-        # The highest explicit number that was above the others.
-        self.floor = 0
-        # The savepoints around the write of the row, which is undone if one of them is
-        # rolled back; None: it is yet to be written.
-        self.written_in: list[str] | None = None
-        # Max, floor and ticket before it was written; None: there was no row.
-        self.before: tuple[int, int, str] | None = None
-
-    def copy(self) -> CounterInTest:
-        """Return a counter that goes on from here by itself."""
-        mine = copy(self)
-        # Whatever became of it in another test.
-        mine.counter = pool.current().counter(self.target.key)
-        mine.ranges = deque(map(copy, self.ranges))
-        return mine
-
-    def reserve(self, start: Start, count: int) -> Reservation:
-        """Reserve a range in memory, of the size of a real one."""
-        least, most = self.target.capacities
-        # Without the clock of `next_capacity`: each run of a test is to be the same.
-        self.size = min(max(2 * self.size, least), most)
-        # Threads beside the test have reserved up to ``stored``.
-        over, size = max(self.highest, self.counter.stored), max(self.size, count)
-        self.newest = start.reserve(self.target, over, size, count)
-        self.ranges.append(CachedRange(self.newest))
-        self.highest, self.written_in = self.newest.range.high, None
-        return self.newest
-
-    def avoid(self, explicit: Sequence[int]) -> None:
-        """Keep later numbers over explicit ones."""
-        if max(explicit) > self.highest:
-            self.highest = self.floor = max(explicit)
-            self.ranges, self.written_in = deque(), None
-        left = [each for each in self.ranges if not each.has_any(explicit)]
-        self.ranges = deque(left)
-
-    def write(self, connection: BaseDatabaseWrapper) -> None:
-        """Write the row as a reservation leaves it, unless it has been written."""
-        from django_hilo.models import HiLoDocument
-
-        around, now = self.written_in, connection.savepoint_ids
-        if not self.highest or (around is not None and now[: len(around)] == around):
-            return
-        source, (collection, node_tag) = self.target.source, self.target.source.key
-        key = counter_key(collection, node_tag)
-        # Not by the manager, which is what calls this.
-        rows: Any = QuerySet(HiLoDocument, using=connection.alias).filter(pk=key)
-        row = rows.first()
-        found = (row.max, row.floor, row.ticket) if row else None
-        self.written_in = now.copy()
-        if around is None:
-            self.before = found
-        elif found != self.before:
-            return  # it was not undone
-        row = row or HiLoDocument(id=key, collection=collection, node_tag=node_tag)
-        row.ticket = new_ticket()
-        if self.newest is not None:
-            row.low, row.size = self.newest.range.low, self.newest.range.size
-            row.reserved_at = timezone.now()
-            if self.newest.range.high == self.highest:
-                row.ticket = self.newest.ticket
-        row.floor = max(row.floor, self.floor)
-        row.max = max(row.max, row.floor, self.highest)
-        rows.bulk_create([row], ignore_conflicts=True)
-        rows.bulk_update([row], _COLUMNS)
-        if isinstance(source, ColumnCounter) and source.shared_column is not None:
-            source.shared_column.raise_default(connection.alias, self.highest)
 
 
 class NumbersInTest:
@@ -175,6 +46,9 @@ class NumbersInTest:
         self._outer = outer
         self.counters: dict[CounterKey, CounterInTest] = {}
         self._starts: dict[DatabaseKey, Start] = {}
+        # Read in each test, which may have deleted rows. Not the last that the database
+        # gave: MariaDB's does not roll back.
+        self._keys: dict[CounterKey, int] = {}
         # Whether somebody may have changed counters or rows in this block: a test must
         # not leave to the next what it reads then.
         self._is_touched = False
@@ -190,7 +64,8 @@ class NumbersInTest:
         with self._lock:
             mine = self._of(target)
             while not mine.ranges or (slices := take_from(mine.ranges, count)) is None:
-                made = mine.reserve(self._start(target.key.database), count)
+                start, key = self._start(target.key.database), self._highest_key(target)
+                made = mine.reserve(start, count, key)
                 if range_reserved.receivers:
                     send_reserved(made, target.using)
         return slices
@@ -234,6 +109,24 @@ class NumbersInTest:
     def _touch(self) -> None:
         self._is_touched = True
         self._starts.clear()
+        self._keys.clear()
+
+    def _highest_key(self, target: Target) -> int:
+        """Return the highest key of the rows of an integer key, else 0."""
+        source: Any = target.source
+        if not isinstance(source, ColumnCounter):
+            return 0
+        if target.key not in self._keys:
+            known = self._start(target.key.database).columns
+            known[target.key] = source
+            # With those that tests of the class needed before.
+            here = {
+                key: of for key, of in known.items() if of.rows_on == source.rows_on
+            }
+            with uncounted(connections[source.rows_on]):
+                keys = highest_keys([of.column for of in here.values()], source.rows_on)
+            self._keys.update(zip(here, keys, strict=True))
+        return self._keys[target.key]
 
     def _start(self, database: DatabaseKey) -> Start:
         if self._is_touched:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -218,6 +219,14 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
             f"{meta.label} has {len(chosen)} HiLo fields: pass a collection or a field."
         )
     return chosen[0]
+
+
+def has_models() -> bool:
+    """Whether the models of django_hilo are loaded, as they are if it is installed.
+
+    The registry of apps may be narrower now: tests and migrations narrow it.
+    """
+    return "django_hilo.models" in sys.modules
 
 
 def home_of(using: str) -> str:

@@ -23,10 +23,10 @@ from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTime
 
 Result = TypeVar("Result")
 
-# In messages, because each of them may come of a pool that is too small.
+# In messages that may come of a pool that is too small.
 POOL_SIZE = (
-    "Behind a pooler such as PgBouncer, each thread needs a session, and each process "
-    "needs one more."
+    "If a pooler such as PgBouncer, or the server, limits connections: each thread "
+    "needs one, and each process needs one more."
 )
 
 
@@ -89,11 +89,15 @@ class OwnConnection:
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
         server = [callers.settings_dict[part] for part in ("NAME", "HOST", "PORT")]
-        if self._wrapper is None or self._opened_for != server:
+        wrapper = self._wrapper
+        is_other = self._opened_for != server
+        if wrapper is None or wrapper.connection is None or is_other:
+            # With the settings as they are now: the password may be another one.
             self.close()
-            self._wrapper, self._opened_for = _copy(callers), server
-        switch(self._wrapper, getattr(callers, "schema_name", None))
-        return self._wrapper
+            self._wrapper = wrapper = _copy(callers)
+            self._opened_for = server
+        switch(wrapper, getattr(callers, "schema_name", None))
+        return wrapper
 
     def close(self) -> None:
         """Close the connection and drop its wrapper, which may be in a transaction."""

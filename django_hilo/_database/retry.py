@@ -143,9 +143,12 @@ def retry(
     - ``bound``: the result of `in_callers_transaction`, if it is known.
     """
     connection = connections[using]
+    dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
     began, level, reconnects = time.monotonic(), logging.WARNING, False
+    # Counted too, because tests freeze the clock (freezegun).
+    slept = 0.0
     while True:
         try:
             return run(operate, connection, bound, reconnects)
@@ -158,31 +161,42 @@ def retry(
                     f"Find the transaction that locks the row; it may be the one that "
                     f"asks for this id."
                 ) from error
+            if kind is ErrorKind.CANCELED:
+                raise ReservationTimeout(
+                    f"{what} on {using!r} was not available until its statement was "
+                    f"canceled: {error}. A limit such as statement_timeout is shorter "
+                    f"than {settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']), or a "
+                    f"person canceled it. Find the transaction that locks the row; it "
+                    f"may be the one that asks for this id."
+                ) from error
             is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
             if kind is ErrorKind.NO_TABLE or is_old:
                 raise TableMissing(
                     if_missing
                     or f"The tables of django_hilo on {using!r} are missing or "
-                    f"outdated. Run: python manage.py migrate django_hilo "
-                    f"--database={using}"
+                    f"outdated. In a migration, add ('django_hilo', '0001_initial') "
+                    f"to its dependencies. Otherwise, run: python manage.py migrate "
+                    f"django_hilo --database={using}"
                 ) from error
             if kind in {ErrorKind.NO_COLUMN, ErrorKind.OTHER}:
                 raise
             if bound:
                 raise ConcurrencyError(
                     f"{what} could not be changed inside the transaction on {using!r}: "
-                    f"{error}. Repeat the transaction; on SQLite, "
-                    f'OPTIONS["transaction_mode"] = "IMMEDIATE" usually prevents this.'
+                    f"{error}. Repeat the transaction.{dialect.prevents_conflicts}"
                 ) from error
             longest = settings.RETRY_FOR if retry_for is None else retry_for
-            if time.monotonic() > began + longest:
+            if max(time.monotonic() - began, slept) > longest:
+                pool = f" {POOL_SIZE}" if dialect.is_full(error) else ""
                 raise ConcurrencyError(
                     f"The counter on {using!r} could not be changed within {longest:g} "
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
-                    f"again when the database responds. {POOL_SIZE}"
+                    f"again when the database responds.{pool}"
                 ) from error
             logger.log(level, "Retrying the counter on %r after: %s", using, error)
             level = logging.DEBUG
         reconnects = kind is ErrorKind.RECONNECT
-        pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
-        time.sleep(random.uniform(0, pause))  # noqa: S311 - no secret, only a pause
+        longest_pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
+        pause = random.uniform(0, longest_pause)  # noqa: S311 - no secret, only a pause
+        time.sleep(pause)
+        slept += pause

@@ -9,8 +9,10 @@ from django.db.models.functions import Lower
 
 from django_hilo._allocation.target import fields_of
 from django_hilo._operations.locations import fields_on, served_by
+from django_hilo.conf import settings
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields.lookups import Number
-from django_hilo.identifiers import parse_or_none
+from django_hilo.identifiers import parse_or_none, shown
 
 _CHUNK = 10_000
 
@@ -26,14 +28,27 @@ class Highest(NamedTuple):
     error: str
 
 
-def highest_number(field: Any, using: str, node_tag: str) -> int:
-    """Return the highest number of a counter of the field in its table, else 0.
+def highest_number(field: Any, using: str, node_tag: str) -> tuple[int, str]:
+    """Return the highest number of a counter of the field in its table, and its id.
+
+    They are 0 and "" if there is none.
 
     ``node_tag`` is the counter's: "" for integers and gapless numbers. Ids of other
     nodes, other collections and other shapes do not count. Uses an index of
     the number (docs/how-to/lookups.md), and without one reads the whole column.
     """
-    return _highest(field, using, {"", node_tag}, 0)[0]
+    return _highest(field, using, {"", node_tag}, 0)[:2]
+
+
+def check_jump(known: int, number: int, id: str) -> None:
+    """Raise `HiLoError` if a row's number is absurdly far above its counter."""
+    jump = settings.MAX_FLOOR_JUMP
+    if number - known > jump:
+        raise HiLoError(
+            f"The id {shown(id)} is {number - known:,} above the counter ({known}), "
+            f"more than HILO['MAX_FLOOR_JUMP'] ({jump:_}), and all later ids would be "
+            f"higher still. Correct the row, or use --force."
+        )
 
 
 def highest_numbers(

@@ -58,7 +58,7 @@ def return_idle(**kwargs: object) -> None:
     if apart:
         # No driver bounds each wait for a server that stands still.
         work = partial(_return_apart, apart)
-        with suppress(RuntimeError):  # the interpreter is ending
+        with suppress(RuntimeError):  # as in end_process()
             threading.Thread(target=work, name="hilo", daemon=True).start()
 
 

@@ -11,7 +11,7 @@ from django_hilo._allocation.target import (
     named_source,
     resolve,
 )
-from django_hilo._operations.highest_numbers import highest_number
+from django_hilo._operations.highest_numbers import check_jump, highest_number
 from django_hilo._operations.locations import may_have_table
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
@@ -38,6 +38,7 @@ class Finding(NamedTuple):
 
     name: str
     number: int
+    id: str = ""  # of the row that has it, if one has
 
 
 class Move(NamedTuple):
@@ -56,6 +57,13 @@ class Move(NamedTuple):
     def is_needed(self) -> bool:
         """Whether the counter is lower than what was found."""
         return self.number > self.before
+
+    def check_jump(self) -> None:
+        """Raise `HiLoError` if a row's number is absurdly far above both counters."""
+        given = [finding.number for finding in self.found if not finding.id]
+        for finding in self.found:
+            if finding.id:
+                check_jump(max(self.before, *given, 0), finding.number, finding.id)
 
     def make(self) -> None:
         """Raise the counter, under its lock; what was raised meanwhile stays."""
@@ -97,10 +105,11 @@ def plan(
     for each in fields_of(collection):
         if may_have_table(using, each.model):
             label = f"{each.model._meta.label} on {using!r}"
-            found.append(Finding(label, highest_number(each, using, tag)))
+            found.append(Finding(label, *highest_number(each, using, tag)))
     if table is not None:
         name = f"{table.table}.{table.column} on {using!r}"
-        found.append(Finding(name, table.highest(using)))
+        number = table.highest(using)
+        found.append(Finding(name, number, str(number)))
     other, to = (own, foreign) if back and foreign is not None else (foreign, own)
     if other is not None:
         found.append(Finding(other.name, other.source.read_max(other.using)))

@@ -21,6 +21,7 @@ from django_hilo._allocation.numbers_in_tests import write_counters
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
+from django_hilo._looks import before_looks
 from django_hilo._operations import idle
 from django_hilo.counters import floor, gapless
 from django_hilo.signals import counter_changed, range_reserved, range_returned
@@ -45,7 +46,7 @@ _joined: list[ModuleType] = []
 def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
-    models.before_looks[:] = [write_counters]
+    before_looks[:] = [write_counters]
     uid = "django_hilo.write_counters"
     for model in models.HiLoDocument, models.ServerPrefix:
         pre_save.connect(write_counters, model, dispatch_uid=uid)
@@ -79,8 +80,9 @@ def end_process(*args: Any, **kwargs: Any) -> None:
     mine = connections.all(initialized_only=True)
     for connection in mine:
         connection.inc_thread_sharing()
-    thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
     try:
+        # Made here, too: isolated subinterpreters have no daemons.
+        thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
         thread.start()
     except RuntimeError:  # Python 3.12.0 to 3.12.2 start no thread at the end
         _return(mine)

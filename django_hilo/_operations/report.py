@@ -8,11 +8,14 @@ from typing import Any
 
 from django.db import Error, connections
 
+from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._operations.locations import gapless_fields_on, homes, other_sources
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
 
 Row = dict[str, Any]
+
+_NOT_MIGRATED = {ErrorKind.NO_TABLE, ErrorKind.NO_COLUMN}
 
 
 def counters(databases: Iterable[str]) -> list[Row]:
@@ -42,11 +45,23 @@ def sources(databases: Iterable[str]) -> list[Row]:
             try:
                 number = source.read_max(alias)
             except (HiLoError, Error) as problem:
-                error = str(problem).partition("\n")[0] or type(problem).__name__
+                error = first_line(problem)
             row = {"database": alias, "collection": collection, "source": source.name}
             last = source.max_number
             rows.append({**row, "max": number, "max_number": last, "error": error})
     return rows
+
+
+def first_line(error: Exception) -> str:
+    """Return the part of a database's error that says what is wrong."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def told(error: Exception, alias: str) -> str:
+    """Return what a command prints of an error on a database, in one line."""
+    is_old = classify(error, connections[alias]) in _NOT_MIGRATED
+    hint = " (Have all migrations been applied?)" if is_old else ""
+    return f"{first_line(error)}{hint}"
 
 
 def gapless_counters(databases: Iterable[str]) -> list[Row]:

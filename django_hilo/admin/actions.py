@@ -48,6 +48,13 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
             _report(model_admin, request, document, messages.WARNING, text)
             continue
         highest = max(tables, key=lambda table: table.number)
+        if highest.number - document.max > settings.MAX_FLOOR_JUMP:
+            text = gettext(
+                "the highest id is %(id)s, more than %(jump)s above Max. Correct the "
+                "row, or raise Max on the page of the counter."
+            ) % {"id": highest.id, "jump": settings.MAX_FLOOR_JUMP}
+            _report(model_admin, request, document, messages.ERROR, text)
+            continue
         try:
             row = edit_counter.raise_over(document, highest.number, user=request.user)
         except HiLoError as error:

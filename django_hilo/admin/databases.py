@@ -158,8 +158,7 @@ class DatabasesAdmin(admin.ModelAdmin):
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
         alias, key = split(object_id)
-        first, *others = self.databases()
-        if alias not in (others if ":" in object_id else [first]):
+        if alias not in self.databases():
             return None
         try:
             found = self.get_queryset(request).using(alias).filter(pk=key).first()

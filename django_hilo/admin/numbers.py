@@ -4,9 +4,9 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import OperationalError, models
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -102,6 +102,7 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
     ) -> None:
         number = form.cleaned_data[self.number]
         if change and number == form.seen:
+            obj.is_unchanged = True
             return
         # The form's message and history need the row as it is now.
         vars(obj).update(vars(qualify(self.set_number(request, obj, form, number))))
@@ -113,6 +114,24 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
         if add:
             return gettext("Started after %(number)s.") % {"number": new}
         return self.change_message(old, new) if new != old else []
+
+    def response_change(self, request: HttpRequest, obj: Any) -> Any:
+        if not getattr(obj, "is_unchanged", False):
+            return super().response_change(request, obj)
+        self.message_user(request, gettext("The number was not changed."))
+        if "_continue" in request.POST:
+            return HttpResponseRedirect(request.get_full_path())
+        return self.response_post_save_change(request, obj)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        if set(context["adminform"].form.errors) == {"confirmed"}:
+            # A question, and no error that the page should speak of.
+            context["errors"] = None
+            text = gettext("Nothing was changed yet: confirm the change, or leave.")
+            self.message_user(request, text, messages.WARNING)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         return self.or_refused(super().changeform_view, request, *args, **kwargs)

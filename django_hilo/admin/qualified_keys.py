@@ -6,7 +6,7 @@ the history, never mix databases up.
 
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 
 from django_hilo._operations.locations import homes
 
@@ -18,8 +18,12 @@ def home_databases() -> list[str]:
 
 def split(object_id: str) -> tuple[str, str]:
     """Return the alias and the primary key that an id of the admin stands for."""
-    alias, colon, key = object_id.rpartition(":")
-    return (alias, key) if colon else (home_databases()[0], key)
+    first = home_databases()[0]
+    for alias in connections:
+        if alias != first and object_id.startswith(f"{alias}:"):
+            return alias, object_id.removeprefix(f"{alias}:")
+    # A colon of its own comes from SQL: the grammar of collections has none.
+    return first, object_id
 
 
 def key_of(obj: models.Model) -> str:
@@ -30,6 +34,6 @@ def key_of(obj: models.Model) -> str:
 def qualify(obj: Any) -> Any:
     """Add the database to the primary key of an object, for links and history."""
     using = obj._state.db
-    if using != home_databases()[0] and ":" not in obj.pk:
+    if using != home_databases()[0] and not obj.pk.startswith(f"{using}:"):
         obj.pk = f"{using}:{obj.pk}"
     return obj

@@ -66,8 +66,7 @@ def _id_errors(field: Any) -> Iterator[Error]:
             field,
             "E101",
             f"The collection {field.collection_name!r} is not valid.",
-            f"{str(error).rstrip('.')}. Set collection= on the field; a verbose name "
-            f"is verbose_name=.",
+            f"{str(error).rstrip('.')}. Set collection= on the field.",
         )
     if field.has_default() or field.has_db_default():
         yield _error(

@@ -1,5 +1,6 @@
 """The column of an integer key, and the database's own numbering of it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import connections
@@ -22,16 +23,7 @@ class KeyColumn(NamedTuple):
 
     def of_rows(self, using: str) -> int:
         """Return the highest key of a row."""
-        connection = connections[using]
-        table = connection.ops.quote_name(self.table)
-        column = connection.ops.quote_name(self.column)
-        [(highest,)] = rows_of(connection, f"SELECT MAX({column}) FROM {table}")  # noqa: S608 - quoted
-        if isinstance(highest, str):
-            raise ValueError(
-                f"{self.table}.{self.column} on {using!r} contains {highest!r}, which "
-                f"is not an integer."
-            )
-        return int(highest or 0)
+        return highest_keys([self], using)[0]
 
     def raise_default(self, using: str, number: int) -> None:
         """Raise the database's own numbering of the column to ``number``."""
@@ -42,3 +34,18 @@ class KeyColumn(NamedTuple):
         """Lower the numbering to ``last`` if it is at ``high``."""
         connection = connections[using]
         dialect_of(connection).lower_default(connection, self.table, high, last)
+
+
+def highest_keys(columns: Sequence[KeyColumn], using: str) -> list[int]:
+    """Return the highest keys of the rows of these columns, by one statement."""
+    connection = connections[using]
+    name = connection.ops.quote_name
+    each = [f"(SELECT MAX({name(of.column)}) FROM {name(of.table)})" for of in columns]  # noqa: S608 - quoted
+    [highest] = rows_of(connection, f"SELECT {', '.join(each)}")
+    for column, key in zip(columns, highest, strict=True):
+        if isinstance(key, str):
+            raise ValueError(
+                f"{column.table}.{column.column} on {using!r} contains {key!r}, which "
+                f"is not an integer."
+            )
+    return [int(key or 0) for key in highest]

@@ -74,7 +74,7 @@ class HiLoKeyGenerator:
 
     def __init__(self, get_next_hi: Callable[[], int], max_lo: int = 1000) -> None:
         if max_lo <= 0:
-            raise ValueError(f"max_lo must be at least 1, not {max_lo!r}.")
+            raise ValueError(f"max_lo must be greater than zero, not {max_lo!r}.")
         self._get_next_hi, self._max_lo = get_next_hi, max_lo
         self._keys = _Keys(max_lo)
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_hilo._database.retry import retry, short_transaction
+from django_hilo._looks import look
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation, Wanted
@@ -128,6 +129,9 @@ def reserve_range(
 
 def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> None:
     """Log and send that a range was reserved, and what the counter fell back from."""
+    logger.debug("Reserved on %r: %s", using, reservation)
+    if not (fell_from or range_reserved.receivers):
+        return  # a sequence of PostgreSQL's may be used without the app
     from django_hilo.models import HiLoDocument
 
     if fell_from:
@@ -143,7 +147,6 @@ def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> N
         facts = {"using": using, "collection": collection, "node_tag": node_tag}
         numbers = {"max": reservation.met, "known": fell_from}
         send_signal(counter_fell_back, HiLoDocument, **facts, **numbers)
-    logger.debug("Reserved on %r: %s", using, reservation)
     if range_reserved.has_listeners(HiLoDocument):
         send_signal(range_reserved, HiLoDocument, using=using, reservation=reservation)
 
@@ -194,7 +197,8 @@ def _change_locked(
 ) -> tuple["HiLoDocument", str]:
     from django_hilo.models import HiLoDocument
 
-    rows = HiLoDocument.objects.using(db).filter(pk=key)
+    look()  # once, not for each statement, as its manager does
+    rows = HiLoDocument._base_manager.using(db).filter(pk=key)
     with short_transaction(db) as connection:
         if not connection.features.has_select_for_update:
             # SQLite fails at once if a transaction reads first and writes later.
@@ -217,6 +221,6 @@ def _create(row: dict[str, str], db: str) -> None:
 
     # Another process may create it first. An error must not end a caller's transaction.
     with short_transaction(db):
-        HiLoDocument.objects.using(db).bulk_create(
+        HiLoDocument._base_manager.using(db).bulk_create(
             [HiLoDocument(**row)], ignore_conflicts=True
         )

@@ -47,3 +47,13 @@ def _follow(instance: Any, path: str) -> Any:
         # The key is known without reading the object that it names.
         last = field.attname if field.target_field.primary_key else last
     return getattr(instance, last)
+
+
+def anchor_text(anchor: str | models.Model) -> str:
+    """Return the text that an anchor is in an id; raises `HiLoError` without one."""
+    if not isinstance(anchor, models.Model):
+        return check_anchor(anchor)
+    if anchor.pk is None:
+        label = anchor._meta.label
+        raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
+    return str(anchor.pk)

@@ -1,29 +1,31 @@
 """Fields that give an object its id before the row is inserted."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, repeat
 from typing import Any
 
-from django.apps import apps
+from django.core import checks
 from django.db import models, router
 
-from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
-from django_hilo._allocation.target import Target, ids_of
+from django_hilo._allocation.target import has_models, ids_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._collection_names import default_collection
 from django_hilo.fields._doubtful_ids import MakesSure
+from django_hilo.fields._explicit_ids import ReadsExplicitIds
 from django_hilo.fields._notes import GIVEN, NOTE, Instances, Note, lasting_note
 from django_hilo.fields._options import WritesOptions
 from django_hilo.fields.saving import wrap_saves
 
 Block = AbstractContextManager[None]
+# By field: the objects, by identity, whose rows may have other ids.
+Unsure = dict[Any, set[int]]
 
 
-class AssignsIds(MakesSure, WritesOptions):
+class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
     """The part of a field that gives an object its id before the row is inserted."""
 
     model: Any
@@ -41,9 +43,6 @@ class AssignsIds(MakesSure, WritesOptions):
         return default_collection(self.model.__name__)
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
-        # Without the app an error at the start, not at the first save.
-        if not apps.is_installed("django_hilo"):
-            raise LookupError("Add 'django_hilo' to INSTALLED_APPS.")
         owner = getattr(self, "model", None)
         # A model may add its own field again, and abstract models share theirs.
         if owner not in (None, cls) and not owner._meta.abstract:
@@ -52,6 +51,17 @@ class AssignsIds(MakesSure, WritesOptions):
         field.contribute_to_class(cls, name, *args, **kw)
         if not self.is_copy:
             wrap_saves(cls)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Here, because without the app none of its own checks is registered.
+        field: Any = super()
+        found: list[checks.CheckMessage] = field.check(**kwargs)
+        if not has_models():
+            hint = "Add 'django_hilo' to INSTALLED_APPS, and run migrate."
+            text = f"A {type(self).__name__} needs the app django_hilo."
+            id = "django_hilo.E114"
+            found.append(checks.Error(text, hint=hint, obj=self, id=id))
+        return found
 
     # These two give ids in the bulk_create() of a plain manager alone: in saves, and in
     # that of a HiLoManager, the id is there.
@@ -72,7 +82,8 @@ class AssignsIds(MakesSure, WritesOptions):
         return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        return router.db_for_write(type(instance), instance=instance)
+        # Its queryset has no hints either.
+        return router.db_for_write(type(instance))
 
     @property
     def is_key(self) -> bool:
@@ -119,15 +130,21 @@ class AssignsIds(MakesSure, WritesOptions):
         """Give ids to those of the others whose ids are RavenDB's requests for one."""
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block]
+        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
     ) -> dict[str, int]:
-        """Give ids for rows that are ignored or updated if they exist."""
+        """Give ids for rows that are ignored or updated if they exist.
+
+        Notes whom it gave one, for a row that exists keeps its own.
+        """
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} gives gapless ids, and a row that is ignored or updated on "
                 f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
+        missing, _ = self.sort_out(instances, using)
+        if missing:
+            unsure[self] = set(map(id, missing))
         return self.assign_missing(instances, using, blocks)
 
     def next_ids(self, n: int, using: str) -> tuple[list[Any], list[Slice]]:
@@ -163,69 +180,6 @@ class AssignsIds(MakesSure, WritesOptions):
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
-
-    # Explicit ids. Each is a text that messages show, with the number in it.
-
-    def check_explicit(self, instances: Instances, using: str) -> dict[str, int]:
-        """Return the explicit ids; raise `HiLoError` if a number is absurdly high."""
-        found = self.explicit_ids(instances, using)
-        if found:
-            self.check_jump(found, using)
-        return found
-
-    def note_explicit(self, value: Any) -> None:
-        """Note an explicit id, before its row is inserted."""
-
-    def explicit_values(
-        self, instances: Instances, using: str
-    ) -> Iterator[tuple[Any, str | None]]:
-        """Yield each id not assigned for rows on ``using``, and the alias it was for.
-
-        An id that was taken back is not explicit: its number comes again.
-        """
-        for each in instances:
-            note = self.note_of(each)
-            alias = note.using if note else None
-            if note and note.is_gapless:
-                alias = self.assigned_for(each)
-            value = None if alias == using else self.value_of(each)
-            if value not in (None, "") and not self.was_taken_back(each):
-                if each._state.adding:
-                    self.note_explicit(value)
-                yield value, alias
-
-    # Those of a counter; gapless ids have others.
-
-    def target(self, using: str) -> Target:
-        """Return the counter of rows on ``using``."""
-        field: Any = self
-        return known_target(field, using).target
-
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        """Return the explicit ids that the field's own counter could give."""
-        found: dict[str, int] = {}
-        target: Target | None = None
-        for value, alias in self.explicit_values(instances, using):
-            target = target or self.target(using)
-            # Not explicit if it was assigned for another alias with the same counter.
-            if alias is None or self.target(alias).key != target.key:
-                number = self.number_in(value, target, using)
-                if number is not None:
-                    found[str(value)] = number
-        return found
-
-    def check_jump(self, ids: dict[str, int], using: str) -> None:
-        """Raise `HiLoError` if one of the numbers is absurdly high."""
-        highest = max(ids, key=lambda id: ids[id])
-        explicit_ids.check_jump(self.target(using), ids[highest], highest)
-
-    def avoid(self, ids: dict[str, int], using: str) -> None:
-        """Give none of the numbers to the objects that are saved beside them."""
-        explicit_ids.reserve_explicit(self.target(using), list(ids.values()))
-
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
-        """Raise the counter to the numbers of rows that were inserted."""
-        explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
 
 
 def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note]:

@@ -111,12 +111,13 @@ class MakesSure(ReadsNotes):
             return False
         doubt = note.doubt
         if doubt.with_rows is None:
-            doubt.with_rows = self._with_rows(doubt.ids, note.using)
+            doubt.with_rows = self._with_rows(doubt, note.using)
         if id not in doubt.with_rows:
             setattr(instance._state, NOTE + self.attname, replace(note, doubt=None))
         return id in doubt.with_rows
 
-    def _with_rows(self, ids: list[Any], using: str) -> set[str]:
+    def _with_rows(self, doubt: Doubt, using: str) -> set[str]:
+        ids = doubt.ids
         rows = self.model._base_manager.using(using)
         found: set[str] = set()
         at_once = connections[using].features.max_query_params or len(ids)
@@ -125,7 +126,9 @@ class MakesSure(ReadsNotes):
             found |= set(
                 map(str, rows.filter(**some).values_list(self.attname, flat=True))
             )
-        return found
+        # As PostgreSQL's row security hides rows.
+        is_hidden = doubt.is_certain and not found
+        return set(map(str, ids)) if is_hidden else found
 
     def _give_others(self, instances: list[models.Model], using: str) -> None:
         """Give other ids, and remember the former ones for objects that refer to them.
@@ -150,16 +153,14 @@ class MakesSure(ReadsNotes):
         """
         dialect, table = dialect_of(connections[using]), self.model._meta.db_table
         refused = [each for each in instances if self.assigned_for(each) == using]
-        is_taken = dialect.is_taken(error, table, str(self.column))
+        is_taken = dialect.is_taken(error, table, str(self.column), self.is_key)
         if is_taken is False or not refused:
             return False
         ids, text = [self.value_of(each) for each in refused], str(error)
         # As PostgreSQL and MySQL quote them.
         named = {str(id) for id in ids if f"=({id})" in text or f"'{id}'" in text}
-        doubt, name = (
-            Doubt(ids, named if named and is_taken else None),
-            NOTE + self.attname,
-        )
+        with_rows = named if named and is_taken else None
+        doubt, name = Doubt(ids, with_rows, bool(is_taken)), NOTE + self.attname
         for each in refused:
             note = getattr(each._state, name)
             setattr(each._state, name, replace(note, doubt=doubt))

@@ -29,10 +29,14 @@ FORMER = "hilo_former"
 class Doubt:
     """Ids that were refused together, and those of them that rows have."""
 
-    def __init__(self, ids: list[Any], with_rows: set[str] | None) -> None:
+    def __init__(
+        self, ids: list[Any], with_rows: set[str] | None, is_certain: bool
+    ) -> None:
         self.ids = ids
         # As texts. None: the database has not named them, and was not asked yet.
         self.with_rows = with_rows
+        # Whether the database says that a row has one of them.
+        self.is_certain = is_certain
 
 
 @dataclass(eq=False)

@@ -15,7 +15,11 @@ from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, show
 Text = str | Combinable | None
 
 if TYPE_CHECKING:
+    # A translated text; only the stubs of Django have its type.
+    from django.utils.functional import _StrPromise
     from typing_extensions import TypeVar
+
+    VerboseName = str | _StrPromise | None
 
     # The type of a value that is set (None for an object without an id), and of one
     # that is read.
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     _CharField = models.CharField
 else:
     Set_contra = Got_co = None
+    VerboseName = Any
 
     class _CharField(models.CharField):
         def __class_getitem__(cls, types: Any) -> type:
@@ -40,11 +45,17 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
     _has_warned = False
 
-    def __init__(self, any_id: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        verbose_name: VerboseName = None,
+        *,
+        any_id: bool = False,
+        **kwargs: Any,
+    ) -> None:
         self.any_id = any_id
         kwargs.setdefault("editable", False)
         kwargs.setdefault("blank", True)
-        super().__init__(**kwargs)
+        super().__init__(verbose_name, **kwargs)
 
     def takes(self, value: Any) -> bool:
         """Whether a value is an id of the field's collection, or may be any text."""

@@ -19,7 +19,7 @@ from django_hilo.fields._notes import (
     distinct,
     remember_former,
 )
-from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
 from django_hilo.identifiers import IdFormat, check_separator, family_of
 
 
@@ -35,27 +35,34 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     @overload
     def __init__(
         self: "GaplessIdField[Text, str]",
+        verbose_name: VerboseName = ...,
+        *,
         collection: str | None = ...,
         any_id: bool = ...,
-        *,
         null: Literal[False] = ...,
         **kwargs: Any,
     ) -> None: ...
     @overload
     def __init__(
         self: "GaplessIdField[Text, str | None]",
+        verbose_name: VerboseName = ...,
+        *,
         collection: str | None = ...,
         any_id: bool = ...,
-        *,
         null: bool,
         **kwargs: Any,
     ) -> None: ...
     def __init__(
-        self, collection: str | None = None, any_id: bool = False, **kwargs: Any
+        self,
+        verbose_name: VerboseName = None,
+        *,
+        collection: str | None = None,
+        any_id: bool = False,
+        **kwargs: Any,
     ) -> None:
         self.collection = collection
         kwargs.setdefault("max_length", 64)
-        super().__init__(any_id, **kwargs)
+        super().__init__(verbose_name, any_id=any_id, **kwargs)
 
     is_gapless = True
 

@@ -16,7 +16,7 @@ from django_hilo.fields._anchors import Anchor, anchor_of
 from django_hilo.fields._assigns_ids import Block, notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
 from django_hilo.fields._notes import Instances
-from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
 from django_hilo.fields.gapless import assigning
 from django_hilo.identifiers import (
     MAX_WIDTH,
@@ -53,6 +53,8 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     @overload
     def __init__(
         self: "HiLoField[Text, str]",
+        verbose_name: VerboseName = ...,
+        *,
         collection: str | None = ...,
         anchor: Anchor | None = ...,
         convention: Convention | None = ...,
@@ -61,21 +63,23 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         max_capacity: int | None = ...,
         server_ids: bool = ...,
         any_id: bool = ...,
-        *,
         null: Literal[False] = ...,
         **kwargs: Any,
     ) -> None: ...
     @overload
     def __init__(
         self: "HiLoField[Text, str | None]",
+        verbose_name: VerboseName = ...,
+        *,
         collection: str | None = ...,
         anchor: Anchor | None = ...,
-        *,
         null: bool,
         **kwargs: Any,
     ) -> None: ...
     def __init__(
         self,
+        verbose_name: VerboseName = None,
+        *,
         collection: str | None = None,
         anchor: Anchor | None = None,
         convention: Convention | None = None,
@@ -90,7 +94,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         self.width, self.server_ids = width, server_ids
         self.capacity, self.max_capacity = capacity, max_capacity
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
-        super().__init__(any_id, **kwargs)
+        super().__init__(verbose_name, any_id=any_id, **kwargs)
 
     def takes(self, value: Any) -> bool:
         is_request = self._is_valid_request(value)

@@ -10,12 +10,18 @@ from django.db.models.expressions import Combinable
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.numbers_in_tests import write_before_default
-from django_hilo._allocation.target import CounterField, Target, given_source, home_of
+from django_hilo._allocation.target import (
+    CounterField,
+    Target,
+    given_source,
+    has_models,
+    home_of,
+)
 from django_hilo._database.dialects import dialect_of
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields._assigns_ids import AssignsIds, Block, notes_of
+from django_hilo.fields._assigns_ids import AssignsIds, Block, Unsure, notes_of
 from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.fields._notes import Instances
 from django_hilo.fields.saving import ask_for_no_known_key
@@ -82,17 +88,22 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
 
     @property
     def _has_no_counter(self) -> bool:
-        return self._misses_tables or bool(self.model.__module__ == _RECORDER)
+        if self._misses_tables or self.model.__module__ == _RECORDER:
+            return True
+        # A project may have removed the app, and kept its migrations.
+        return self.is_historical and not has_models()
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
-        home = home_of(using)
-        return source_of(self.collection_name, column, self.is_historical, using, home)
+        named = self.collection_name
+        return source_of(named, column, self.is_historical, using, home_of)
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
         using = self._alias_of_plain_bulk(instance)
+        if self._has_no_counter:
+            return None
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
             return None
@@ -104,27 +115,24 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         return shares and given_source(self) is None
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block]
+        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
     ) -> dict[str, int]:
-        """Leave new numbers to the default, because an existing row keeps its own.
-
-        On MariaDB the rows get our numbers, and the objects forget them: nobody knows
-        which of the rows were inserted.
-        """
-        missing, others = self.sort_out(instances, using)
+        """Leave new numbers to the default, because an existing row keeps its own."""
+        if self._has_no_counter:
+            return {}
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
-            return self.assign_missing(others, using)
-        blocks.append(_forgetting(self, missing))
-        return self.assign_missing(instances, using)
+            return self.assign_missing(self.sort_out(instances, using)[1], using)
+        return super().assign_on_conflict(instances, using, blocks, unsure)
 
     def assign_missing(
         self, instances: Instances, using: str, blocks: list[Block] | None = None
     ) -> dict[str, int]:
         """Give numbers to the instances that have none, with one reservation at most.
 
-        In a migration that runs before the tables of django_hilo exist, the default of
-        the column gives them. Django's own record of migrations is one such case.
+        In a migration that runs before the tables of django_hilo exist, or without the
+        app, the column's default gives them. Django's own record of migrations is one
+        such case.
         """
         if self._has_no_counter:
             return {}
@@ -148,7 +156,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         self, instances: Instances, error: IntegrityError, using: str
     ) -> bool:
         is_named = super().note_refused(instances, error, using)
-        if is_named:
+        if is_named and not self._has_no_counter:
             # The sequence, or the counter, was set back under what processes hold.
             explicit_ids.drop_held(self.target(using))
         return is_named
@@ -173,11 +181,3 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             else:
                 text = "The database assigns the keys of %s, not django-hilo: %s"
                 logger.warning(text, self.model._meta.label, error)
-
-
-@contextmanager
-def _forgetting(field: Any, objects: list[Any]) -> Iterator[None]:
-    """Let objects forget their keys after the block."""
-    yield
-    for each in objects:
-        setattr(each, field.attname, None)

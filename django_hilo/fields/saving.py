@@ -125,6 +125,15 @@ def _pass_keys_up(instance: models.Model, model: Any) -> None:
         _pass_keys_up(instance, parent)
 
 
+def pass_keys_down(instances: list[Any], model: Any) -> None:
+    """Fill the empty links of instances with the keys of their parents."""
+    for parent, link in model._meta.parents.items():
+        pass_keys_down(instances, parent)
+        for each in instances if link else ():
+            if getattr(each, link.attname) is None:
+                setattr(each, link.attname, getattr(each, parent._meta.pk.attname))
+
+
 def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     """Wrap a model's ``_save_table()``: an assigned key needs no UPDATE first."""
 

@@ -45,6 +45,9 @@ class MoveToHiLo(FieldOperation):
     before anything is changed, if the key cannot be moved.
     """
 
+    # Django writes it to migrations (squashmigrations), so it must not change.
+    __module__ = "django_hilo.moving"
+
     field: Any
 
     category = OperationCategory.ALTERATION

@@ -10,7 +10,6 @@ from django_hilo._allocation.target import resolve
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
-from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.moving.numbering import highest_number
 from django_hilo.moving.relations import Column, GenericColumn, by_table, has_rows
 from django_hilo.moving.steps import Move
@@ -24,6 +23,9 @@ def check_tables(field: Any, using: str) -> None:
     target = resolve(field, using)
     if not isinstance(target.source, OwnCounter):
         return
+    # Not above: a project may have removed the app, and kept its migrations.
+    from django_hilo.models import HiLoDocument, ServerPrefix
+
     home = connections[target.using]
     wanted = {HiLoDocument._meta.db_table, ServerPrefix._meta.db_table}
     if wanted - set(home.introspection.table_names()):

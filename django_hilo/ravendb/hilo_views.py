@@ -4,9 +4,9 @@ Identities are RavenDB's name for gapless numbers.
 """
 
 import logging
+from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
 
 from django_hilo._allocation.target import Target, home_of
 from django_hilo._operations import edit_gapless, known_counters, lending
@@ -44,7 +44,8 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
     target = known_counters.target_of(wanted.tag, alias_of(database))
-    size = capacity_of(wanted, timezone.now(), *target.capacities)
+    # Not Django's now(), which has no zone if USE_TZ is False.
+    size = capacity_of(wanted, datetime.now(UTC), *target.capacities)
     minimum, caller = _bounded(wanted.last_max, target), request.META[CALLER]
     make_counter(target, caller)
     lent = lending.lend(target, size, at_least=1, minimum=minimum, issuer=caller)
@@ -56,7 +57,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
         "High": high,
         "LastSize": high - low + 1,
         "ServerTag": server_tag_of(target),
-        "LastRangeAt": format_last_range_at(timezone.now()),
+        "LastRangeAt": format_last_range_at(datetime.now(UTC)),
     }
     return JsonResponse(body, status=201)
 

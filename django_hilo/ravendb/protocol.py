@@ -14,9 +14,10 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_separator, shown
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
-# .NET's round-trip format: exactly 7 digits of a fraction, any zone or none (UTC).
+# .NET's round-trip format, with any zone or none (UTC). The fraction has 7 digits, less
+# zeros at its end: RavenDB's Go client trims them.
 _TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})[0-9]"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,7})?)"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 

@@ -80,6 +80,7 @@ class HiLoView(GenericAPIView[Any]):
         """Return the validated body, or raise ValidationError."""
         serializer = self.get_serializer(data=self.request.data)
         serializer.is_valid(raise_exception=True)
+        bodies.check_keys(self.request.data, getattr(serializer, "fields", ()))
         data: dict[str, Any] = serializer.validated_data
         return data
 

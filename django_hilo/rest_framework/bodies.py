@@ -1,5 +1,7 @@
 """How much of a request's body is read, and how."""
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -7,6 +9,8 @@ from django.utils.translation import ngettext
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
+
+from django_hilo.identifiers import shown
 
 MAX_BODY = 65_536  # bytes; the longest body that means something has some hundred
 
@@ -33,16 +37,35 @@ def check_length(request: Request) -> None:
         )
 
 
+def check_keys(body: Iterable[Any], known: Iterable[str]) -> None:
+    """Refuse a body with other keys: a typo must not request the default."""
+    # The browsable API's forms have a key for Django.
+    unknown = [shown(k) for k in body if k not in {*known, "csrfmiddlewaretoken"}]
+    if unknown:
+        raise ParseError(
+            _(
+                "Unknown keys: %(unknown)s. Use only these: %(known)s. JSON needs the "
+                "Content-Type application/json."
+            )
+            % {"unknown": ", ".join(unknown[:5]), "known": ", ".join(known) or "-"}
+        )
+
+
 class JSONParser(parsers.JSONParser):
-    """DRF's, for which deep nesting is a mistake of the client as well."""
+    """DRF's, for which deep nesting and surrogates are mistakes of the client too."""
 
     def parse(
         self, stream: Any, media_type: str | None = None, parser_context: Any = None
     ) -> Any:
         try:
-            return super().parse(stream, media_type, parser_context)
+            parsed = super().parse(stream, media_type, parser_context)
+            # Pages of the browsable API repeat the body, and these cannot be encoded.
+            json.dumps(parsed, ensure_ascii=False).encode()
         except RecursionError:
             raise ParseError(_("The JSON in the body is nested too deeply.")) from None
+        except UnicodeEncodeError:
+            raise ParseError(_("The JSON in the body has a lone surrogate.")) from None
+        return parsed
 
 
 PARSERS = [JSONParser, parsers.FormParser, parsers.MultiPartParser]

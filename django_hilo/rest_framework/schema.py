@@ -31,16 +31,21 @@ def _text(pattern: str, most: int | None = None) -> dict[str, Any]:
     return {"type": "string", "pattern": pattern, **length}
 
 
+def _text_or_blank(pattern: str, most: int) -> dict[str, Any]:
+    # drf-spectacular adds the second to a type of its own, also to a pattern for both.
+    return {"oneOf": [_text(pattern, most), {"type": "string", "maxLength": 0}]}
+
+
 # What \s means differs among dialects of regular expressions.
 _BARRED = r"$|\x00-\x20\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _COLLECTION = _text("^[A-Za-z][A-Za-z0-9_-]*$", MAX_COLLECTION_LENGTH)
 _GRAMMARS = {
     fields.CollectionField: _COLLECTION,
-    fields.ServerPrefixField: _text(
-        f"^([^{_BARRED}]*[^{_BARRED}0-9])?$", MAX_SERVER_PREFIX_LENGTH
+    fields.ServerPrefixField: _text_or_blank(
+        f"^[^{_BARRED}]*[^{_BARRED}0-9]$", MAX_SERVER_PREFIX_LENGTH
     ),
     # An empty search finds everything, as none does.
-    fields.SearchField: _text(r"^[^\u0000]*$", MAX_COLLECTION_LENGTH),
+    fields.SearchField: _text_or_blank(r"^[^\u0000]+$", MAX_COLLECTION_LENGTH),
 }
 
 _TICKET = "0123456789abcdef0123456789abcdef"

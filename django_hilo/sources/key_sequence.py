@@ -16,7 +16,7 @@ from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
-from django_hilo.exceptions import SourceMismatch
+from django_hilo.exceptions import ReservationTimeout, SourceMismatch
 from django_hilo.sources.foreign import StoredCounter
 from django_hilo.sources.formulas import Formula, PooledLo
 from django_hilo.sources.storages.base import State
@@ -116,12 +116,9 @@ class KeySequence(StoredCounter):
 
     def row_floor(self, using: str) -> int:
         connection = connections[using]
-        if dialect_of(connection).is_busy(connection):
-            highest = self._attempt(self._highest, using)
-        else:
-            # Rows that the caller has not committed count too.
-            with uncounted(connection):
-                highest = self.column.highest(using)
+        # Rows that the caller has not committed count too.
+        is_here = not dialect_of(connection).is_busy(connection)
+        highest = self._attempt(self._highest, using, is_here or None)
         try:
             following = self.read_max(using) + 1
         except SourceMismatch as error:
@@ -144,7 +141,9 @@ class KeySequence(StoredCounter):
         return highest
 
     def _highest(self, db: str) -> int:
-        with short_transaction(db):
+        # Another transaction may have locked the table.
+        dialect = dialect_of(connections[db])
+        with short_transaction(db) as connection, dialect.bounded_wait(connection):
             return self.column.highest(db)
 
     def faults(self, using: str) -> list[Fault]:
@@ -176,27 +175,39 @@ class KeySequence(StoredCounter):
             return [Fault(str(error), remedy, is_certain=False)]
         return []
 
-    def _attempt(self, operate: Callable[..., Result], using: str) -> Result:
-        with uncounted(connections[using]):
-            return retry(
-                operate,
-                using,
-                self.name,
-                if_missing=f"There is no table {self.column.table!r} on {using!r}.",
-                bound=self.in_callers_transaction(using) or None,
-            )
+    def _attempt(
+        self, operate: Callable[..., Result], using: str, bound: bool | None = None
+    ) -> Result:
+        try:
+            with uncounted(connections[using]):
+                return retry(
+                    operate,
+                    using,
+                    self.name,
+                    if_missing=f"There is no table {self.column.table!r} on {using!r}.",
+                    bound=bound or self.in_callers_transaction(using) or None,
+                )
+        except ReservationTimeout as error:
+            raise ReservationTimeout(
+                f"{error} TRUNCATE ... RESTART IDENTITY and ALTER lock a table or its "
+                f"sequence until the commit: take the keys before, or commit first."
+            ) from error
 
 
 def source_of(
-    collection: str, column: KeyColumn, is_historical: bool, rows_on: str, home: str
+    collection: str,
+    column: KeyColumn,
+    is_historical: bool,
+    rows_on: str,
+    home_of: Callable[[str], str],
 ) -> tuple[str, Source]:
     """Return the alias and the source for an integer key of rows on a database.
 
-    ``home`` holds the counters of that database. SQLite's stay with the rows, as
-    PostgreSQL's do: else they could not raise the column's default along.
+    ``home_of`` finds the alias that has the counters of a database. SQLite's stay with
+    the rows, as PostgreSQL's do: else they could not raise the column's default along.
     """
     dialect = dialect_of(connections[rows_on])
     if dialect.draws_keys_from_sequence:
         return rows_on, KeySequence(column, is_historical)
-    alias = rows_on if dialect.raises_key_default else home
+    alias = rows_on if dialect.raises_key_default else home_of(rows_on)
     return alias, ColumnCounter(collection, column, rows_on)

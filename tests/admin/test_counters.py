@@ -397,9 +397,14 @@ def test_an_edit_touches_the_database_that_its_page_named(admin_client):
 def test_saving_what_was_there_changes_nothing(admin_client):
     reserve("orders", 32)
     ticket = HiLoDocument.objects.get().ticket
-    change(admin_client, 32, 32)
+    page = text_of(change(admin_client, 32, 32))
+    assert "The number was not changed." in page
+    assert "successfully" not in page
+    data = hidden_of(admin_client.get(ORDERS + "change/")) | {"_continue": "1"}
+    data |= {"max": 32, "initial-max": 32}
+    assert admin_client.post(ORDERS + "change/", data)["Location"].endswith("/change/")
     assert HiLoDocument.objects.get().ticket == ticket
-    assert histories("orders/A") == ["No fields changed."]
+    assert histories("orders/A") == ["No fields changed."] * 2
 
 
 @pytest.mark.parametrize("number", ["-1", "x", "", str(2**63), "9" * 5000, "1.5"])
@@ -436,6 +441,9 @@ def test_lowering_asks_first_and_says_which_ids_come_again(admin_client):
     assert "The ids orders/21-A to orders/100-A could be given a second" in text
     assert "records.Order (default): orders/20-A" in text
     assert "Stop every process that draws from this counter" in text
+    assert "Nothing was changed yet: confirm the change, or leave." in text
+    assert "correct the error" not in text
+    assert "Error:" not in page.content.decode()
     assert read_max("orders") == 100
     # Still without the tick:
     again = admin_client.post(ORDERS + "change/", hidden_of(page) | {"max": 20})
@@ -658,6 +666,17 @@ def test_raise_to_the_highest_id_keeps_returns_over_it(admin_client):
     assert read_max("orders") == 32
 
 
+def test_raise_to_the_highest_id_refuses_an_absurd_one(admin_client):
+    reserve("orders", 32)
+    typed = "orders/9223372036854775000-A"
+    execute("INSERT INTO records_order (id, name) VALUES (%s, '')", typed)
+    data = RAISE_TO_HIGHEST | {"_selected_action": ["orders/A"]}
+    page = text_of(admin_client.post(LIST, data, follow=True))
+    assert f"“orders/A”: the highest id is {typed}, more than 1000000000 above" in page
+    assert read_max("orders") == 32
+    assert histories("orders/A") == []
+
+
 def test_raise_to_the_highest_id_on_the_other_database(admin_client):
     reserve("orders", 32)
     reserve("orders", 32, using="other")
@@ -792,3 +811,18 @@ def test_the_old_max_is_the_one_under_the_lock(admin_client, python):
     change(admin_client, 500, 200)
     assert python(RESERVE, "1") == "501"
     assert histories("orders/A") == ["Raised Max from 210 to 500."]
+
+
+# What only SQL can do
+
+
+@pytest.mark.parametrize("using", ["default", "other"])
+def test_a_collection_with_a_colon_can_be_opened(admin_client, using):
+    row = HiLoDocument(id="a:b/A", collection="a:b", node_tag="A", max=5)
+    HiLoDocument.objects.using(using).bulk_create([row])
+    listed = admin_client.get(LIST + f"?database={using}")
+    assert "a:b A 5" in text_of(listed)
+    [url] = re.findall(r'href="([^"]+3Ab_2FA/change/[^"]*)"', listed.content.decode())
+    page = admin_client.get(url)
+    assert page.status_code == 200
+    assert "a:b" in text_of(page)

@@ -203,8 +203,8 @@ class TestFields:
         ("field", "expected"),
         [
             (HiLoField, []),
-            (lambda: HiLoField("1x"), ["E101"]),
-            (lambda: HiLoField("a/b"), ["E101"]),
+            (lambda: HiLoField(collection="1x"), ["E101"]),
+            (lambda: HiLoField(collection="a/b"), ["E101"]),
             (lambda: HiLoField(anchor=lambda o: "x"), ["E102"]),
             (lambda: HiLoField(anchor=ids), []),
             (lambda: HiLoField(anchor="nothing"), ["E103"]),
@@ -236,8 +236,8 @@ class TestFields:
             (lambda: HiLoField(width=True), ["E107"]),
             (lambda: HiLoField(server_ids=True), []),
             (GaplessIdField, []),
-            (lambda: GaplessIdField("1x"), ["E101"]),
-            (lambda: GaplessIdField(5), ["E101"]),
+            (lambda: GaplessIdField(collection="1x"), ["E101"]),
+            (lambda: GaplessIdField(collection=5), ["E101"]),
             (lambda: GaplessIdField(max_length=25), ["E104"]),
             (lambda: GaplessIdField(max_length=26), []),
             (lambda: GaplessIdField(default="x"), ["E106"]),
@@ -289,7 +289,8 @@ class TestCollections:
     )
     def test_two_models_on_one_collection(self, monkeypatch, first, second, expected):
         made = [
-            model(name, HiLoField(collection)) for name, collection in (first, second)
+            model(name, HiLoField(collection=collection))
+            for name, collection in (first, second)
         ]
         monkeypatch.setattr(apps, "get_models", lambda **options: made)
         assert ids(model_checks.check_collections()) == expected

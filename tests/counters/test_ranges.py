@@ -31,7 +31,9 @@ class TestHiLoKeyGenerator:
 
     @pytest.mark.parametrize("max_lo", [0, -1])
     def test_max_lo_must_be_positive(self, max_lo):
-        with pytest.raises(ValueError, match=f"not {max_lo}"):
+        with pytest.raises(
+            ValueError, match=f"max_lo must be greater than zero, not {max_lo}"
+        ):
             HiLoKeyGenerator(lambda: 1, max_lo=max_lo)
 
     def test_an_error_loses_nothing(self):

@@ -1,4 +1,6 @@
 import sqlite3
+import time
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,6 +13,10 @@ from django.db.models import signals
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._database import own_connection as module
+from django_hilo._database import retry
+from django_hilo._database.dialects.base import Dialect
+from django_hilo._database.dialects.mysql import MySQL
+from django_hilo._database.dialects.postgresql import PostgreSQL
 from django_hilo.counters import (
     Range,
     read_max,
@@ -299,6 +305,36 @@ class TestRetries:
             next_number(Order)
         monkeypatch.undo()
         assert next_number(Order) == 1
+
+    def test_only_a_limit_of_connections_is_told_of_as_one(self, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
+        fail = Mock(side_effect=deadlock())
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError) as caught:
+            next_number(Order)
+        assert "PgBouncer" not in str(caught.value)
+        monkeypatch.setattr(Dialect, "is_full", lambda *_: True)
+        monkeypatch.setattr(PostgreSQL, "is_full", lambda *_: True)
+        monkeypatch.setattr(MySQL, "is_full", lambda *_: True)
+        with pytest.raises(ConcurrencyError, match="PgBouncer"):
+            next_number(Order)
+
+    @pytest.mark.django_db(transaction=False)
+    def test_an_option_of_sqlite_is_named_on_sqlite_alone(self, monkeypatch):
+        fail = Mock(side_effect=deadlock())
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError, match="Repeat the transaction") as caught:
+            reserve("orders", 1)
+        assert ("transaction_mode" in str(caught.value)) == (CHOSEN == "sqlite")
+
+    def test_it_gives_up_under_a_frozen_clock(self, monkeypatch, settings):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
+        frozen = SimpleNamespace(monotonic=lambda: 1.0, sleep=time.sleep)
+        monkeypatch.setattr(retry, "time", frozen)
+        fail = Mock(side_effect=[deadlock()] * 2_000)
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
+            next_number(Order)
 
     def test_other_errors_pass_through(self, monkeypatch):
         fail = Mock(side_effect=DataError("no"))

@@ -12,7 +12,7 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 
 from django_hilo._database import own_connection as module
-from django_hilo.counters import Range, reserve
+from django_hilo.counters import Range, next_gapless_number, reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
@@ -135,6 +135,30 @@ class TestLocksOfStrangers:
             other.close()
             connection.close()
         assert reserve("orders", 10).range == Range(11, 20)
+
+
+LIMITS = {
+    "postgres": ("statement_timeout", 300),
+    "mariadb": ("max_statement_time", 0.3),
+}
+
+
+@pytest.mark.skipif(CHOSEN not in LIMITS, reason="It has no such limit.")
+def test_a_limit_for_statements_is_not_told_of_as_ours(settings):
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 20}
+    next_gapless_number("orders")
+    name, value = LIMITS[CHOSEN]
+    with stranger() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT * FROM django_hilo_gaplesscounter FOR UPDATE")
+        execute(f"SET SESSION {name} = {value}")
+        try:
+            with pytest.raises(ReservationTimeout, match="statement was canceled"):
+                next_gapless_number("orders")
+        finally:
+            execute(f"SET SESSION {name} = 0")
+        cursor.execute("ROLLBACK")
+    assert next_gapless_number("orders") == 2
 
 
 class TestAnswersThatGetLost:

@@ -52,7 +52,7 @@ def error_of(
         (OperationalError, "40P01", ErrorKind.RETRY),
         (IntegrityError, "23505", ErrorKind.RETRY),
         (OperationalError, "55P03", ErrorKind.LOCKED),
-        (OperationalError, "57014", ErrorKind.LOCKED),
+        (OperationalError, "57014", ErrorKind.CANCELED),
         (ProgrammingError, "42P01", ErrorKind.NO_TABLE),
         (OperationalError, "57P01", ErrorKind.RECONNECT),
         (OperationalError, "08006", ErrorKind.RECONNECT),
@@ -77,7 +77,9 @@ def test_postgresql(attribute, kind, code, expected):
         (OperationalError, (3101, "Plugin instructed"), ErrorKind.RETRY),
         (OperationalError, (3100, "observer hook"), ErrorKind.RECONNECT),
         (OperationalError, (1205, "Lock wait timeout"), ErrorKind.LOCKED),
-        (OperationalError, (1969, "max_statement_time"), ErrorKind.LOCKED),
+        (OperationalError, (1969, "max_statement_time"), ErrorKind.CANCELED),
+        (OperationalError, (1317, "interrupted"), ErrorKind.CANCELED),
+        (OperationalError, (3024, "max_execution_time"), ErrorKind.CANCELED),
         (ProgrammingError, (1146, "Table doesn't exist"), ErrorKind.NO_TABLE),
         (OperationalError, (2006, "gone away"), ErrorKind.RECONNECT),
         (OperationalError, (2013, "Lost connection"), ErrorKind.RECONNECT),
@@ -109,6 +111,33 @@ def test_mysql(kind, arguments, expected):
 def test_sqlite(message, code, expected):
     error = error_of(OperationalError, message, sqlite_errorcode=code)
     assert SQLite().classify(error) is expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "cause", "expected"),
+    [
+        (PostgreSQL(), "FATAL: sorry, too many clients already", True),
+        (PostgreSQL(), "FATAL: too many connections for role", True),
+        (PostgreSQL(), "FATAL: remaining connection slots are reserved", True),
+        (PostgreSQL(), "FATAL: no more connections allowed (max_client_conn)", True),
+        (PostgreSQL(), "FATAL: query_wait_timeout", True),
+        (PostgreSQL(), "couldn't get a connection after 30.00 sec", True),
+        (PostgreSQL(), "connection to server failed: Connection refused", False),
+        (PostgreSQL(), "cannot execute UPDATE in a read-only transaction", False),
+        (MySQL(), (1040, "Too many connections"), True),
+        (MariaDB(), (1203, "max_user_connections"), True),
+        (MySQL(), (1226, "max_user_connections"), True),
+        (MySQL(), (2002, "Can't connect to server"), False),
+        (MariaDB(), (1290, "read-only"), False),
+        (SQLite(), "database is locked", False),
+        (Dialect(), "too many connections", False),
+    ],
+)
+def test_errors_because_no_connection_is_free(dialect, cause, expected):
+    arguments = cause if isinstance(cause, tuple) else (cause,)
+    error = OperationalError(*arguments)
+    error.__cause__ = DriverError(*arguments)
+    assert dialect.is_full(error) is expected
 
 
 def test_errors_of_other_databases_and_of_no_database():

@@ -19,10 +19,10 @@ from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
-from django_hilo._allocation import allocate, pool
+from django_hilo._allocation import pool, refill
 from django_hilo._database import own_connection
 from django_hilo._database import retry as retry_module
-from django_hilo._database.own_connection import OwnConnection
+from django_hilo._database.own_connection import OwnConnection, of_this_process
 from django_hilo._database.retry import in_callers_transaction, retry
 from django_hilo._database.transaction import Outcome, state_of
 from django_hilo.counters import reservation, reserve
@@ -265,6 +265,16 @@ class TestOwnConnection:
             assert execute(query) == before
         assert execute(query) == before
 
+    def test_it_is_opened_with_the_settings_of_now(self, monkeypatch):
+        """As with a password that was rotated."""
+        with transaction.atomic():
+            next_number(Order)
+        monkeypatch.setitem(connections["default"].settings_dict, "CONN_MAX_AGE", 7)
+        with transaction.atomic():
+            next_numbers(Order, 100)
+        own = of_this_process()["default"]
+        assert own._wrapper.settings_dict["CONN_MAX_AGE"] == 7
+
     def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
         self, settings
     ):
@@ -473,7 +483,7 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         "module",
         # Elsewhere the lock has no function in Python.
-        [own_connection, retry_module, allocate, pool]
+        [own_connection, retry_module, refill, pool]
         + [_lock] * (sys.version_info[:2] == (3, 14)),
     )
     def test_at_any_call_they_keep_no_lock(self, module, settings):

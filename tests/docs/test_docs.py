@@ -9,12 +9,13 @@ import pytest
 from django_hilo.conf import KEYS, Defaults
 from tests.support.commands import PROJECT
 
+DOCS = "".join(page.read_text() for page in (PROJECT / "docs").rglob("*.md"))
 CHECKS = (PROJECT / "docs/reference/checks.md").read_text()
 SETTINGS = (PROJECT / "docs/reference/settings.md").read_text()
 
 
 def test_each_check_is_explained():
-    modules = (PROJECT / "django_hilo/checks").glob("*.py")
+    modules = (PROJECT / "django_hilo").rglob("*.py")
     source = "".join(module.read_text() for module in modules)
     used = set(re.findall(r'"(?:django_hilo\.)?([EIW]\d{3})"', source))
     assert used == set(re.findall(r"django_hilo\.([EIW]\d{3})", CHECKS))
@@ -25,6 +26,22 @@ def test_each_message_is_explained():
     """``python docs/messages.py`` prints what is missing on either side."""
     messages = runpy.run_path(str(PROJECT / "docs/messages.py"))
     assert messages["on_page"]() == messages["in_code"]()
+
+
+@pytest.mark.parametrize(
+    "name", ["converters", "generator", "identifiers", "managers", "signals", "testing"]
+)
+def test_a_star_import_gives_what_the_reference_explains(name):
+    exported: dict[str, object] = {}
+    exec(f"from django_hilo.{name} import *", exported)
+    del exported["__builtins__"]
+    page = (PROJECT / f"docs/reference/api/{name}.md").read_text()
+    listed = re.findall(rf"django_hilo\.{name}\.(\w+)", page)
+    for members in re.findall(r"^   :members: (.+)$", page, re.MULTILINE):
+        listed += members.split(", ")
+    methods = {method for value in exported.values() for method in dir(value)}
+    assert set(listed) - methods <= set(exported)
+    assert all(re.search(rf"\b{each}\b", DOCS) for each in exported)
 
 
 @pytest.mark.parametrize("key", sorted(KEYS))

@@ -117,7 +117,8 @@ def test_squashed(shop):
     shop.manage("squashmigrations", "shop", "0002", "--no-input")
     (file,) = (shop.folder / "shop/migrations").glob("*squashed*")
     text = file.read_text()
-    assert "MoveToHiLo(" in text
+    assert "django_hilo.moving.MoveToHiLo(" in text
+    assert "django_hilo.moving.operations" not in text
     assert "No changes" in shop.manage("makemigrations", "--check")
     # A new database is made by it alone.
     for replaced in ("0001_initial", "0002_hilo"):

@@ -73,6 +73,15 @@ def test_saving_one_warns_once(model, save):
     assert model.objects.filter(id__in=["foo bar", "bar"]).count() == 2
 
 
+@pytest.mark.parametrize(
+    ("model", "id"),
+    [(Order, "orders/8-a"), (Order, "ordérs/9-A"), (Letter, "létters/3")],
+)
+def test_what_a_database_takes_for_an_id_warns_too(model, id):
+    with pytest.warns(RuntimeWarning, match="which is not an id of"):
+        model.objects.create(id=id)
+
+
 def test_a_field_that_takes_any_text(monkeypatch):
     monkeypatch.setattr(Order._meta.pk, "any_id", True)
     for each in Order(id="foo bar"), Worker(id="foo bar", name="x"):

@@ -94,7 +94,7 @@ def model_with(number: int, **fields: models.Field) -> type[models.Model]:
 
 
 def test_what_is_contributed_to_its_model_again_is_no_copy():
-    field = HiLoField("refs")
+    field = HiLoField(collection="refs")
     model = model_with(1, ref=field)
     model._meta.local_fields.remove(field)
     field.contribute_to_class(model, "ref")
@@ -102,7 +102,7 @@ def test_what_is_contributed_to_its_model_again_is_no_copy():
 
 
 def test_a_field_of_two_models_is_no_copy():
-    field = HiLoField("refs")
+    field = HiLoField(collection="refs")
     for number in 1, 2:
         model = model_with(number, ref=field)
         assert not model._meta.get_field("ref").is_copy

@@ -15,10 +15,11 @@ from django.db.migrations.state import ProjectState
 from django.db.models import signals
 from django.forms import modelform_factory
 from django.test.utils import CaptureQueriesContext
+from django.utils.translation import gettext_lazy
 from rest_framework.serializers import ModelSerializer
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.generator import next_id, next_ids
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_reserved
@@ -400,7 +401,10 @@ class TestColumn:
         assert "varchar(64)" in sql or "character varying(64)" in sql
 
     def test_a_changed_collection_needs_no_sql(self):
-        old, new = HiLoField(primary_key=True), HiLoField("things", primary_key=True)
+        old, new = (
+            HiLoField(primary_key=True),
+            HiLoField(collection="things", primary_key=True),
+        )
         for field in (old, new):
             field.set_attributes_from_name("id")
             field.model = Order
@@ -412,10 +416,19 @@ class TestColumn:
         "field",
         [
             HiLoField(),
-            HiLoField("things", primary_key=True),
+            HiLoField(collection="things", primary_key=True),
             HiLoField(anchor="order", max_length=80),
             HiLoField(capacity=10, max_capacity=100, editable=True, blank=False),
-            HiLoField(None, "order", isinstance, 19, 10, 100, True, True),
+            HiLoField("the number", primary_key=True),
+            HiLoField(
+                anchor="order",
+                convention=isinstance,
+                width=19,
+                capacity=10,
+                max_capacity=100,
+                server_ids=True,
+                any_id=True,
+            ),
             HiLoField(collection="a", verbose_name="number", unique=True, null=True),
         ],
     )
@@ -428,6 +441,21 @@ class TestColumn:
         for option in (*HiLoField.own_options, "editable"):
             assert getattr(again, option) == getattr(field, option)
         assert field.clone().deconstruct() == field.deconstruct()
+
+    @pytest.mark.parametrize("kind", [HiLoField, GaplessIdField, HiLoBigAutoField])
+    def test_the_first_argument_is_the_verbose_name(self, kind):
+        name = gettext_lazy("order number")
+        field = kind(name, collection="things", primary_key=True)
+        assert (field.verbose_name, field.collection) == (name, "things")
+        assert field.deconstruct()[3]["verbose_name"] is name
+        assert field.clone().verbose_name == name
+        assert kind().verbose_name is None
+        assert "collection" not in kind("things").deconstruct()[3]
+
+    @pytest.mark.parametrize("kind", [HiLoField, GaplessIdField])
+    def test_options_are_keywords(self, kind):
+        with pytest.raises(TypeError, match="positional"):
+            kind("number", "things")
 
     def test_defaults_are_not_written_to_migrations(self):
         assert HiLoField().deconstruct()[3] == {"max_length": 64}

@@ -137,6 +137,8 @@ class TestCommands:
         assert f"to {high}." in told_by("hilo_raise_max", "numbers_item")
         if CHOSEN != "postgres":
             assert read_max("numbers_item", node_tag="") == high
-        assert f"the highest number in use is {high}" in told_by("hilo_raise_max")
+        assert f"the highest number in use is {high}" in told_by(
+            "hilo_raise_max", verbosity=2
+        )
         # Also a process that goes on draws over it, range by range.
         assert max(next_number(Item) for _ in range(40)) > high

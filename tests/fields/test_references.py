@@ -1,10 +1,14 @@
 """What becomes of references to objects whose rows were rolled back."""
 
 import pytest
+from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from django.test.utils import isolate_apps
 from django.utils.functional import SimpleLazyObject
 
 from django_hilo.exceptions import HiLoError
+from django_hilo.managers import HiLoQuerySet
 from tests.apps.numbers.models import Box, Item, Note
 from tests.apps.records.models import (
     Claim,
@@ -187,6 +191,48 @@ class TestReferencesThatAreNotWritten:
         )
         note.save()
         assert Note.objects.get(pk=note.pk).object_id == former != item.pk
+
+
+class LateLines(models.QuerySet):
+    def bulk_create(self, objs, *args, **kwargs):
+        for each in objs:
+            each.order = self._hints["order"]
+        return super().bulk_create(objs, *args, **kwargs)
+
+
+class LateQuerySet(HiLoQuerySet, LateLines):
+    """Another package sets the parents after ours has given the ids."""
+
+
+def test_parents_that_are_set_late(python):
+    order = Order(name="lost")
+    with rolled_back():
+        order.save()
+    create_elsewhere(python)
+    rows = LateQuerySet(OrderLine, hints={"order": order})
+    with pytest.raises(HiLoError, match="Save it before"):
+        rows.bulk_create([OrderLine()])
+    order.save()
+    rows.bulk_create([OrderLine()])
+    assert OrderLine.objects.get().order.name == "lost"
+
+
+@sqlite_only
+@isolate_apps("tests.apps.numbers")
+def test_relations_of_a_proxy(python):
+    class AboutThings(Note):
+        thing = GenericForeignKey("content_type", "object_id")
+
+        class Meta:
+            proxy = True
+            app_label = "numbers"
+
+    item = Item(name="lost")
+    with rolled_back():
+        item.save()
+    python("from tests.apps.numbers.models import Item; Item.objects.create()")
+    with pytest.raises(HiLoError, match="Save it before"):
+        HiLoQuerySet(Note).bulk_create([AboutThings(thing=item)])
 
 
 def test_a_lazy_parent():

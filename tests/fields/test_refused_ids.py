@@ -248,3 +248,55 @@ def test_a_server_that_hides_the_key():
         order.save()
     assert order.pk == "orders/2-A"
     assert sum(" IN (" in each["sql"] for each in queries) == 1
+
+
+@pytest.fixture
+def hidden_rows():
+    """Rows of others are there, and this connection's role may not see them."""
+    tables = Order._meta.db_table, Item._meta.db_table
+    execute("DROP ROLE IF EXISTS hilo_blind")
+    execute("CREATE ROLE hilo_blind")
+    execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO hilo_blind")
+    execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO hilo_blind")
+    for table in tables:
+        execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+        execute(f"CREATE POLICY added ON {table} FOR INSERT WITH CHECK (true)")
+        execute(f"CREATE POLICY mine ON {table} FOR SELECT USING (name = 'mine')")
+    yield
+    execute("RESET ROLE")
+    for table in tables:
+        execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
+        execute(f"DROP POLICY added ON {table}")
+        execute(f"DROP POLICY mine ON {table}")
+    execute("DROP OWNED BY hilo_blind")
+    execute("DROP ROLE hilo_blind")
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's row security")
+class TestRowsThatAreHidden:
+    def test_integer_keys_fail_once(self, hidden_rows):
+        first = Item.objects.create(name="mine").pk
+        taken = ", ".join(f"({first + n}, 'x')" for n in range(1, 21))
+        execute(f"INSERT INTO numbers_item (id, name) VALUES {taken}")
+        execute(
+            "SELECT setval('numbers_item_id_seq', GREATEST(%s, last_value)) "
+            "FROM numbers_item_id_seq" % (first + 21)
+        )
+        execute("SET ROLE hilo_blind")
+        for _ in range(3):
+            assert failures(False, lambda: Item(name="mine").save()) <= 1
+        assert Item.objects.count() == 4
+
+    def test_one_object_gets_another_id(self, hidden_rows):
+        insert_orders(1)
+        execute("SET ROLE hilo_blind")
+        order = Order(name="mine")
+        assert failures(False, order.save) == 1
+        assert order.pk == "orders/2-A"
+
+    def test_many_objects_get_other_ids(self, hidden_rows):
+        insert_orders(2)
+        execute("SET ROLE hilo_blind")
+        orders = [Order(name="mine") for _ in range(3)]
+        assert failures(False, lambda: Order.objects.bulk_create(orders)) == 1
+        assert [each.pk for each in orders] == [f"orders/{n}-A" for n in (4, 5, 6)]

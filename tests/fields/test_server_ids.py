@@ -202,7 +202,7 @@ def test_a_number_beyond_the_column_is_refused(monkeypatch):
 @isolate_apps("tests.apps.records")
 def test_what_an_update_was_given_and_its_rollback_gave_back_is_given_once():
     class Code(models.Model):
-        code = HiLoField("codes", server_ids=True)
+        code = HiLoField(collection="codes", server_ids=True)
         objects = HiLoManager()
 
         class Meta:

@@ -77,6 +77,19 @@ def test_there_and_back(settings, shared, new_process):
     assert Order.objects.create().pk == "orders/150"
 
 
+def test_an_id_that_is_absurdly_high(shared):
+    typed = "orders/9223372036854775000"
+    with connection.cursor() as cursor:
+        sql = "INSERT INTO records_order (id, name) VALUES (%s, '')"
+        cursor.execute(sql, [typed])
+    assert "up to 9223372036854775000" in adopt("orders", "--dry-run")
+    with pytest.raises(CommandError, match=f"The id '{typed}' is .*use --force"):
+        adopt("orders")
+    assert own_max() == 0
+    adopt("orders", "--force")
+    assert own_max() == 9223372036854775000
+
+
 def test_the_highest_id_counts_where_the_counter_fell_back(shared):
     Order.objects.create(id="orders/700")
     with connection.cursor() as cursor:

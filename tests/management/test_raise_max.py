@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -75,6 +76,68 @@ def test_each_field_and_database_has_its_own():
     assert "Bistro.code: Max of 'bistro-codes' on 'default' was raised: 0 to 44" in out
     assert "Order.id: Max of 'orders' on 'other' was raised: 0 to 7" in out
     assert read_max("orders", "other") == 7
+
+
+def test_models_go_by_the_names_that_it_prints():
+    Bistro.objects.create(code="bistro-codes/44-A")
+    HiLoDocument.objects.all().delete()
+    insert_by_sql("orders/7-A")
+    for name in ("records.Order", "RECORDS.order", "records.Order.id"):
+        out = run(name, dry_run=True)
+        assert out.startswith("records.Order.id: Max of 'orders' on 'default' would")
+        assert "bistro" not in out
+    with pytest.raises(CommandError, match=r"ids of .records.nothing.\."):
+        run("records.Nothing")
+
+
+def test_it_says_what_changed_and_counts_the_rest():
+    insert_by_sql("orders/7-A")
+    changed, rest = run().splitlines()
+    assert changed.endswith("Max of 'orders' on 'default' was raised: 0 to 7.")
+    count = int(re.fullmatch(r"(\d+) counters need no change\.", rest)[1])
+    full = run(verbosity=2).splitlines()
+    assert len(full) == count + 1
+    assert all("the highest number in use is" in line for line in full)
+
+
+def test_a_check_writes_nothing_and_fails_if_a_counter_is_too_low():
+    assert "need no change" in run("--check")
+    insert_by_sql("orders/7-A")
+    out = StringIO()
+    with pytest.raises(CommandError, match="1 of the counters are too low") as raised:
+        call_command("hilo_raise_max", "--check", stdout=out)
+    assert raised.value.returncode == 1
+    assert "would be raised from 0 to 7" in out.getvalue()
+    assert not HiLoDocument.objects.exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--check"]])
+def test_an_id_that_is_absurdly_high_raises_no_counter(options):
+    typed = "orders/9223372036854775000-A"
+    insert_by_sql("orders/7-A", typed)
+    execute("INSERT INTO records_letter (id) VALUES ('letters/9223372036854775000')")
+    Bistro.objects.create(code="bistro-codes/44-A")
+    HiLoDocument.objects.all().delete()
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError, match="2 of the counters"):
+        call_command("hilo_raise_max", *options, stdout=out, stderr=err)
+    assert f"records.Order.id: The id {typed!r} is" in err.getvalue()
+    assert "records.Letter.id: The id 'letters/9223372036854775000'" in err.getvalue()
+    assert err.getvalue().count("use --force") == 2
+    assert "raised" in out.getvalue()  # the other one
+    assert (read_max("orders"), last_gapless_number("letters")) == (0, 0)
+    if not options:
+        run("orders", "--force")
+        assert read_max("orders") == 9223372036854775000
+
+
+def test_an_integer_key_that_is_absurdly_high():
+    high = 9223372036854775000
+    execute("INSERT INTO numbers_item (id, name) VALUES (%s, '')", high)
+    err = StringIO()
+    with pytest.raises(CommandError, match="1 of the counters"):
+        call_command("hilo_raise_max", "numbers_item", stderr=err)
+    assert f"numbers.Item.id: The id '{high}' is" in err.getvalue()
 
 
 def test_unknown_collections_and_quiet_runs():

@@ -92,6 +92,33 @@ connections.close_all()
         assert "within 0.1 s" in told
         assert max_of() == 32
 
+    def test_of_an_interpreter_without_daemons(self, python):
+        """As of isolated subinterpreters since Python 3.12."""
+        python(
+            "import threading\n"
+            "real = threading.Thread.__init__\n"
+            "def make(self, *args, daemon=None, **options):\n"
+            "    if daemon:\n"
+            "        raise RuntimeError('daemon threads are disabled')\n"
+            "    real(self, *args, **options)\n"
+            "threading.Thread.__init__ = make\n"
+            "Order.objects.create()"
+        )
+        assert max_of() == 1
+
+    @pytest.mark.skipif(sys.version_info < (3, 13), reason="no subinterpreters")
+    @pytest.mark.skipif(CHOSEN != "sqlite", reason="drivers refuse to be imported")
+    def test_of_a_subinterpreter(self, python):
+        python(
+            "import _interpreters\n"
+            "child = _interpreters.create('isolated')\n"
+            f"code = {PREAMBLE + 'Order.objects.create()'!r}\n"
+            "failure = _interpreters.run_string(child, code)\n"
+            "assert failure is None, failure.formatted\n"
+            "_interpreters.destroy(child)"
+        )
+        assert max_of() == 1
+
     def test_an_error_of_a_return_is_shown(self, python):
         assert "TypeError" in python(
             "import sys; from django_hilo.counters import returning\n"

@@ -9,6 +9,16 @@ from tests.support.projects import project_in
 
 pytestmark = pytest.mark.skipif(CHOSEN != "sqlite", reason="the same on each database")
 
+FILL = """
+from django.db import migrations
+
+def fill(apps, schema_editor):
+    apps.get_model("shop", "Order").objects.create()
+
+class Migration(migrations.Migration):
+    dependencies = [("shop", "0001_initial")]
+    operations = [migrations.RunPython(fill)]
+"""
 MODELS = """
 from django.db import models
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
@@ -117,4 +127,11 @@ def test_tables(project):
     project.set(INSTALLED_APPS=APPS)
     project.manage("migrate", "django_hilo", "zero", "-v0")
     said = project.run("from shop.models import *; Order.objects.create()", expect=1)
-    assert matches("Run: python manage.py migrate django_hilo", said)
+    assert matches("run: python manage.py migrate django_hilo", said)
+    project.write("shop/migrations/0002_fill.py", FILL)
+    said = project.manage("migrate", "shop", expect=1)
+    assert matches("add .'django_hilo', '0001_initial'. to its dependencies", said)
+    dependency = "('django_hilo', '0001_initial'), "
+    text = FILL.replace("dependencies = [", f"dependencies = [{dependency}")
+    project.write("shop/migrations/0002_fill.py", text)
+    project.manage("migrate", "shop", "-v0")

@@ -41,7 +41,7 @@ django.setup()
 print(*(name for name in sys.modules if name.partition(".")[0] != "django"))
 """
 # How long a start takes is what `make bench` tells; how many modules it reads is exact.
-MOST_MODULES = 83
+MOST_MODULES = 87
 LATER = ("admin", "management", "moving", "overview", "ravendb", "testing", "views")
 
 
@@ -63,12 +63,6 @@ def test_an_import_needs_no_settings(module):
     environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
     command = [sys.executable, "-c", f"import django_hilo.{module}"]
     subprocess.run(command, cwd=PROJECT, env=environment, check=True)
-
-
-def test_an_app_that_is_not_installed_is_an_error_at_the_start():
-    command = [sys.executable, "-c", START.replace("django_hilo", "tests.apps.numbers")]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True)
-    assert b"Add 'django_hilo' to INSTALLED_APPS." in done.stderr
 
 
 def test_sources_have_their_names_when_asked_and_no_others():

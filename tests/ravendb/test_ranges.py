@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64encode
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +20,7 @@ from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb import decorators, hilo_views
 from django_hilo.ravendb.names import server_tag_of
+from django_hilo.ravendb.protocol import parse_last_range_at
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
 from tests.support.counters import max_of, preset
@@ -110,6 +112,22 @@ class TestNext:
         second = raven.http.get(raven.url("next") + query).json()
 
         assert (second["Low"], second["High"], second["LastSize"]) == (33, 96, 64)
+
+    @pytest.mark.parametrize("digits", range(8))
+    def test_capacity_doubles_however_many_digits_a_time_has(self, raven, digits):
+        """RavenDB's Go client trims the zeros of LastRangeAt."""
+        at = raven.taken()["LastRangeAt"].removesuffix("Z")
+        at = at[: at.index(".") + digits + 1].removesuffix(".") + "Z"
+        assert raven.taken(lastBatchSize=32, lastRangeAt=at)["LastSize"] == 64
+
+    def test_times_without_time_zones(self, raven, settings):
+        """The clock of the site and that of the protocol differ by hours."""
+        settings.USE_TZ, settings.TIME_ZONE = False, "America/New_York"
+        first = raven.taken()
+        again = {"lastBatchSize": 32, "lastRangeAt": first["LastRangeAt"]}
+        assert raven.taken(**again)["LastSize"] == 64
+        said = parse_last_range_at(first["LastRangeAt"])
+        assert abs(datetime.now(UTC) - said) < timedelta(minutes=5)
 
     def test_one_counter_with_django_and_whatever_the_case(self, raven):
         assert next_id(Order) == "orders/1-A"

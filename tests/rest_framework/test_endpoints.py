@@ -13,6 +13,8 @@ from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft4Validator
 from rest_framework.test import APIClient
 
 from django_hilo.counters import floor, reserve
@@ -213,8 +215,8 @@ class TestNextIds:
 
     @pytest.mark.parametrize("collection", ["ordres", "7up", "records.Order", "a b"])
     def test_unknown_collections_make_no_counter(self, client, collection):
-        for end in ("next-id/", "ranges/"):
-            answer = post(client, f"/hilo/collections/{collection}/{end}", {"size": 1})
+        for end, key in (("next-id/", "count"), ("ranges/", "size")):
+            answer = post(client, f"/hilo/collections/{collection}/{end}", {key: 1})
             assert answer.status_code == 404
         assert not HiLoDocument.objects.exists()
 
@@ -340,7 +342,6 @@ class TestRanges:
             ("ticket", ""),
             ("ticket", "ä"),
             ("ticket", "\x00"),
-            ("ticket", "\ud800"),
             ("ticket", "a" * 33),
             ("ticket", 5.5),
             ("ticket", None),
@@ -379,7 +380,7 @@ class TestPrefixes:
         assert {facts["user"] for facts in changes} == {boss}
 
     @pytest.mark.parametrize(
-        "wrong", ["7", "a b", "$/", "|", "x" * 33, "a\x00/", "a\ud800/", None, [], 7]
+        "wrong", ["7", "a b", "$/", "|", "x" * 33, "a\x00/", None, [], 7]
     )
     def test_grammar(self, client, wrong):
         answer = client.put(
@@ -500,6 +501,59 @@ class TestBodies:
         answer = client.post(address, body, content_type="application/json")
         assert answer.status_code == 400
         assert answer.json()
+
+    @pytest.mark.parametrize(
+        ("address", "body"),
+        [
+            (NEXT, {"cuont": 5}),
+            (NEXT, {"count": 5, "Count": 5}),
+            (NEXT, {"count": 1, "": 1}),
+            (NEXT, {"count": 1, "x" * 500: 1}),
+            (RANGES, {"size": 5, "count": 5}),
+            (RETURN, {"high": 9, "last": 1, "ticket": "a", "user": 1}),
+            ("/hilo/gapless/orders/next/", {"count": 5}),
+        ],
+    )
+    @pytest.mark.parametrize("format", ["json", "multipart"])
+    def test_unknown_keys(self, client, address, body, format):
+        answer = client.post(address, body, format=format)
+        assert answer.status_code == 400
+        assert answer.json()["detail"].startswith("Unknown keys: ")
+        assert len(answer.content) < 500
+        assert not HiLoDocument.objects.exists()
+        assert not GaplessCounter.objects.exists()
+
+    def test_unknown_keys_of_other_methods(self, client):
+        reserve("orders", 32)
+        answer = client.patch(DOCUMENT, {"max": 50, "floor": 50}, format="json")
+        assert answer.json()["detail"].startswith("Unknown keys: 'floor'. Use only")
+        assert HiLoDocument.objects.get().max == 32
+        answer = client.put("/hilo/prefixes/A/", {"prefix": "N/", "node_tag": "B"})
+        assert answer.status_code == 400
+
+    @pytest.mark.parametrize("body", [b'{"count": 5}', b'{"count": "a=b&c"}'])
+    def test_json_that_is_sent_as_a_form(self, client, body):
+        kind = "application/x-www-form-urlencoded"
+        answer = client.post(NEXT, body, content_type=kind)
+        assert answer.status_code == 400
+        assert "the Content-Type application/json" in answer.json()["detail"]
+
+    @pytest.mark.parametrize("accept", ["application/json", "text/html", "*/*"])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"count": "\\ud800"}',
+            b'{"\\ud800": 1}',
+            b'{"count": [["\\udfff"]]}',
+            b'"\\ud800"',
+        ],
+    )
+    def test_lone_surrogates(self, client, accept, body):
+        answer = client.post(
+            NEXT, body, content_type="application/json", headers={"Accept": accept}
+        )
+        assert answer.status_code == 400
+        assert "surrogate" in answer.content.decode()
 
     def test_a_form_of_too_many_fields(self, client):
         answer = client.post(
@@ -654,6 +708,23 @@ class TestSchema:
         assert "NorthServer/" in text
         for promise in ("carry neither", "There may be gaps", "JavaScript rounds"):
             assert promise in " ".join(text.split())
+
+    @pytest.mark.parametrize(
+        ("text", "is_allowed"),
+        [("", True), ("a", True), ("a b", None), ("a" * 101, False), ("a\0", False)],
+    )
+    def test_empty_texts_are_allowed(self, client, text, is_allowed):
+        schema = SchemaGenerator().get_schema(public=True)
+        parameters = schema["paths"]["/hilo/documents/"]["get"]["parameters"]
+        [search] = [each["schema"] for each in parameters if each["name"] == "search"]
+        prefix = schema["components"]["schemas"]["SetPrefix"]["properties"]["prefix"]
+        for grammar, expected in (
+            (search, is_allowed is not False),
+            (prefix, is_allowed),
+        ):
+            assert Draft4Validator(grammar).is_valid(text) is bool(expected)
+        status = client.get("/hilo/documents/", {"search": text}).status_code
+        assert status == (400 if is_allowed is False else 200)
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

@@ -316,6 +316,11 @@ class TestCheck:
         monkeypatch.setattr(OrderViewSet, name, value)
         assert check_viewsets() == []
 
+    @pytest.mark.parametrize("urls", [None, ""])
+    def test_a_project_without_urls(self, settings, urls):
+        settings.ROOT_URLCONF = urls
+        assert run_checks(tags=["urls"]) == []
+
     def test_ids_that_every_route_matches(self, monkeypatch, settings):
         monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
         settings.HILO = {**settings.HILO, "SEPARATOR": ":"}

@@ -288,14 +288,14 @@ class TestTheColumn:
         with isolate_apps("tests.apps.buckets"):
 
             class Old(models.Model):
-                id = HiLoField("old", primary_key=True)
+                id = HiLoField(collection="old", primary_key=True)
 
                 class Meta:
                     app_label = "buckets"
                     db_table = "buckets_old"
 
             class New(models.Model):
-                id = HiLoField("old", primary_key=True)
+                id = HiLoField(collection="old", primary_key=True)
                 bucket = BucketField(null=True)
 
                 class Meta:

@@ -383,7 +383,11 @@ class TestGapless:
 
     @isolate_apps("tests.apps.records")
     @pytest.mark.parametrize(
-        "field", [HiLoField("orders", server_ids=True), GaplessIdField("orders")]
+        "field",
+        [
+            HiLoField(collection="orders", server_ids=True),
+            GaplessIdField(collection="orders"),
+        ],
     )
     def test_a_check_tells(self, settings, field):
         class Bill(models.Model):

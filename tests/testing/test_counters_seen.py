@@ -5,11 +5,12 @@ from hashlib import sha256
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists
 from django.test import TestCase, override_settings
 
 from django_hilo.counters import raise_floor, read_max, reserve, return_range
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
-from django_hilo.generator import next_id, next_ids
+from django_hilo.generator import anext_id, anext_ids, next_id, next_ids
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_reserved
@@ -85,6 +86,28 @@ class TestLooks(TestCase):
     def test_a_deleted_row_stays_away(self):
         Order.objects.create()
         HiLoDocument.objects.all().delete()
+        assert not HiLoDocument.objects.exists()
+
+    def test_a_deleted_object_stays_away(self):
+        for model in Order, Product:
+            model.objects.create()
+        row = HiLoDocument.objects.get(pk="orders/A")
+        next_ids(Order, 100)
+        row.delete()
+        assert HiLoDocument.objects.get().pk == "products/A"
+
+    def test_by_a_queryset_that_was_made_before(self):
+        rows = HiLoDocument.objects.filter(pk="orders/A")
+        others = Order.objects.filter(Exists(rows))
+        Order.objects.create()
+        assert others.count() == 1
+        next_ids(Order, 100)
+        assert [row.max for row in rows] == [rows.get().max] != [32]
+        rows.update(max=500)
+        assert "orders/532-A" in next_ids(Order, 400)
+        later = HiLoDocument.objects.all()
+        next_id(Product)
+        later.delete()
         assert not HiLoDocument.objects.exists()
 
     def test_by_sql_after_a_call(self):
@@ -246,3 +269,28 @@ class TestTheDefaultOfAKey(TestCase):
         write_counters()
         execute("INSERT INTO numbers_item (name) VALUES ('by SQL')")
         assert Item.objects.get(name="by SQL").pk > 32
+
+
+class TestLooksOfCoroutines(TestCase):
+    """They look in another thread than they run in."""
+
+    async def check(self):
+        assert (await Order.objects.acreate()).pk == "orders/1-A"
+        assert await HiLoDocument.objects.acount() == 1
+        assert [row.max async for row in HiLoDocument.objects.all()] == [32]
+        await HiLoDocument.objects.aupdate(max=500)
+        assert "orders/532-A" in await anext_ids(Order, 100)
+        row = HiLoDocument(id="products/A", collection="products", node_tag="A", max=96)
+        await HiLoDocument.objects.abulk_create([row])
+        assert await anext_id(Product) == "products/97-A"
+        row = HiLoDocument(collection="users", node_tag="A", max=96)
+        await row.asave()
+        assert await anext_id("users") == "users/97-A"
+        await HiLoDocument.objects.all().adelete()
+        assert not await HiLoDocument.objects.aexists()
+
+    async def test_one(self):
+        await self.check()
+
+    async def test_two(self):
+        await self.check()

@@ -21,6 +21,7 @@ from django_hilo.testing import write_counters
 from tests.apps.numbers.models import Box, Item
 from tests.apps.records.models import Order, Person, Product
 from tests.support.databases import CHOSEN
+from tests.support.sql import execute
 from tests.support.threads import begin
 
 pytestmark = pytest.mark.servers
@@ -180,6 +181,36 @@ class AfterTestsThatCommit(TestCase):
 class TestTheirRanges(AfterTestsThatCommit):
     def test_are_gone(self):
         assert next_id(Order) == "orders/1-A"
+
+
+class TestRowsThatTestsChange(TestCase):
+    """What a test does to rows before its first key does not count for the next."""
+
+    @classmethod
+    def setUpTestData(cls):
+        values = ", ".join(f"({key}, 'b{key}', '')" for key in (1, 2, 3))
+        execute(f"INSERT INTO numbers_box (id, label, text) VALUES {values}")
+
+    def check(self):
+        key = Box.objects.create(label="new").pk
+        assert CHOSEN == "postgres" or key == 4
+
+    def test_a_row_that_is_deleted(self):
+        Box.objects.filter(pk=3).delete()
+        Box.objects.create(label="new")
+
+    def test_a_row_that_is_moved(self):
+        Box.objects.filter(pk=3).update(id=900)
+        assert Box.objects.create(label="new").pk != 900
+
+    def test_an_untouched_one(self):
+        self.check()
+
+    def test_before_all(self):
+        self.check()
+
+    def test_zero(self):
+        self.check()
 
 
 class TestAsync(AfterTestsThatCommit):

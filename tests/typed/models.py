@@ -37,7 +37,7 @@ class Order(models.Model):
 
 class Invoice(models.Model):
     id = GaplessIdField(primary_key=True)
-    reference = HiLoField("references", null=True)
+    reference = HiLoField(collection="references", null=True)
     order = models.ForeignKey(Order, models.PROTECT)
 
     objects = HiLoManager()

@@ -12,7 +12,7 @@ class Letter(models.Model):
     id = HiLoField(primary_key=True)
     bucket = BucketField()
     number = GaplessIdField(null=True)
-    answered = HiLoField("letters", null=True)
+    answered = HiLoField(collection="letters", null=True)
 
     objects: ClassVar[HiLoManager[Self]] = HiLoManager()
 
@@ -22,7 +22,7 @@ class Letter(models.Model):
 
 class Stamp(models.Model):
     id = HiLoBigAutoField(primary_key=True)
-    number = GaplessIdField()
+    number = GaplessIdField("number", collection="stamps")
 
     class Meta:
         app_label = "typed"

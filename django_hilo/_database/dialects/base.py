@@ -16,6 +16,7 @@ class ErrorKind(enum.Enum):
     RETRY = "a new transaction may succeed"
     RECONNECT = "the connection is lost, a new one may work"
     LOCKED = "the row stayed locked"
+    CANCELED = "a limit of the server, or a person, canceled the statement"
     NO_TABLE = "the tables of django_hilo are missing"
     NO_COLUMN = "a table is of an older version"
     OTHER = "a second try would fail too"
@@ -39,10 +40,17 @@ class Dialect:
     # Integer keys come from our counter, which raises the column's own numbering along.
     raises_key_default = False
 
+    # What to say of conflicts inside a transaction, if an option prevents them.
+    prevents_conflicts = ""
+
     def classify(self, error: Exception) -> ErrorKind:
         """Return the kind of an error of Django's, whose cause is the driver's."""
         is_operational = isinstance(error, OperationalError)
         return ErrorKind.RETRY if is_operational else ErrorKind.OTHER
+
+    def is_full(self, error: Exception) -> bool:
+        """Whether no connection was free: of the server, a pooler or a pool."""
+        return False
 
     def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether a statement or a transaction of plain SQL is under way; no query."""
@@ -92,10 +100,13 @@ class Dialect:
     ) -> None:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+    def is_taken(
+        self, error: Exception, table: str, column: str, is_key: bool
+    ) -> bool | None:
         """Whether an INSERT failed because another row has its value of a column.
 
-        None if the error does not tell the column.
+        None if the error does not tell the column. ``is_key``: whether it is the
+        primary key's.
         """
         return False
 

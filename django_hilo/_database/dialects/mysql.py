@@ -14,6 +14,9 @@ from django.db.models import Model
 from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
 from django_hilo.conf import settings
 
+# Too many connections, of all or of one user.
+_FULL = (1040, 1203, 1226)
+
 # Of MySQL and MariaDB: until it is connected, nobody knows which of them it is.
 _KINDS: dict[int | None, ErrorKind] = {
     1213: ErrorKind.RETRY,  # deadlock; on Galera also at COMMIT
@@ -22,13 +25,12 @@ _KINDS: dict[int | None, ErrorKind] = {
     # Another member of the group changed the row; 1180 is also Galera's lost quorum.
     **dict.fromkeys((1180, 3101), ErrorKind.RETRY),
     1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
-    1317: ErrorKind.LOCKED,  # KILL QUERY
-    1969: ErrorKind.LOCKED,  # MariaDB's max_statement_time
-    3024: ErrorKind.LOCKED,  # MySQL's max_execution_time
+    1317: ErrorKind.CANCELED,  # KILL QUERY
+    1969: ErrorKind.CANCELED,  # MariaDB's max_statement_time
+    3024: ErrorKind.CANCELED,  # MySQL's max_execution_time
     1146: ErrorKind.NO_TABLE,
     1054: ErrorKind.NO_COLUMN,
-    # Too many connections, of all or of one user.
-    **dict.fromkeys((1040, 1203, 1226), ErrorKind.RECONNECT),
+    **dict.fromkeys(_FULL, ErrorKind.RECONNECT),
     # Galera's node is not ready; shutdown.
     **dict.fromkeys((1047, 1053), ErrorKind.RECONNECT),
     1290: ErrorKind.RECONNECT,  # read-only: a replica, or a member without its group
@@ -47,11 +49,13 @@ class MySQL(Dialect):
     compares_loosely = True
 
     def classify(self, error: Exception) -> ErrorKind:
-        cause = error.__cause__ or error
-        code = cause.args[0] if cause.args else None
+        code = _code_of(error)
         if isinstance(error, InterfaceError) and code in (0, ""):
             return ErrorKind.RECONNECT  # the driver's connection is closed already
         return _KINDS.get(code, ErrorKind.OTHER)
+
+    def is_full(self, error: Exception) -> bool:
+        return _code_of(error) in _FULL
 
     def has_rolled_back(
         self, connection: BaseDatabaseWrapper, error: Exception
@@ -125,10 +129,18 @@ class MySQL(Dialect):
         found = re.search(r"\n\) ENGINE=\w+ AUTO_INCREMENT=(\d+)", definition)
         return [int(found[1]) - 1] if found else []
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+    def is_taken(
+        self, error: Exception, table: str, column: str, is_key: bool
+    ) -> bool | None:
         if error.args[:1] != (1062,):
             return False
         # It names the index. That of one column begins with its name.
         index = str(error.args[-1]).rpartition(" ")[2].strip("'").rpartition(".")[2]
-        own = index == "PRIMARY" or index.startswith((column, f"{table}_{column}_"))
-        return True if own else None
+        if index == "PRIMARY":
+            return is_key
+        return index.startswith((column, f"{table}_{column}_")) or None
+
+
+def _code_of(error: Exception) -> Any:
+    cause = error.__cause__ or error
+    return cause.args[0] if cause.args else None

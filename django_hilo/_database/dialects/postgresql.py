@@ -24,7 +24,7 @@ _KINDS = {
     "40P01": ErrorKind.RETRY,  # deadlock
     "23505": ErrorKind.RETRY,  # another process made the first row
     "55P03": ErrorKind.LOCKED,  # lock_timeout
-    "57014": ErrorKind.LOCKED,  # statement_timeout
+    "57014": ErrorKind.CANCELED,  # statement_timeout
     "42P01": ErrorKind.NO_TABLE,
     "42703": ErrorKind.NO_COLUMN,
     "25006": ErrorKind.RECONNECT,  # read-only: a standby, during a failover
@@ -35,6 +35,13 @@ _KINDS = {
 }
 # At connecting, for good; PostgreSQL's client library gives no SQLSTATE for them.
 _REFUSALS = ("does not exist", "authentication failed", "no pg_hba.conf entry")
+# Of a server without free connections (at connecting it gives no SQLSTATE either), of
+# PgBouncer (twice) and of psycopg's pool.
+_FULL = (
+    *("too many clients", "too many connections", "connection slots are reserved"),
+    *("no more connections allowed", "query_wait_timeout"),
+    "couldn't get a connection",
+)
 
 
 class PostgreSQL(Dialect):
@@ -54,6 +61,9 @@ class PostgreSQL(Dialect):
         if state.startswith("08"):
             return ErrorKind.RECONNECT
         return _KINDS.get(state, ErrorKind.OTHER)
+
+    def is_full(self, error: Exception) -> bool:
+        return any(reason in str(error) for reason in _FULL)
 
     def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
         driver: Any = connection.connection
@@ -104,9 +114,16 @@ class PostgreSQL(Dialect):
         # this column and to each foreign key.
         return f"character varying({max_length})"
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+    def is_taken(
+        self, error: Exception, table: str, column: str, is_key: bool
+    ) -> bool | None:
         # The constraint keeps its name when the table gets another one.
         detail = re.search(r"\(([^()]*)\)=\(", str(error).replace('"', ""))
-        if detail is None:  # the role may not read the columns
-            return None if self.classify(error) is ErrorKind.RETRY else False
+        if detail is None:  # the role may not read the columns, or see the row
+            if self.classify(error) is not ErrorKind.RETRY:
+                return False
+            diagnosis = getattr(error.__cause__, "diag", None)
+            name = getattr(diagnosis, "constraint_name", None) or ""
+            is_own = is_key and name.endswith("_pkey")
+            return is_own or name.startswith(f"{table}_{column}_") or None
         return column in detail[1].split(", ")

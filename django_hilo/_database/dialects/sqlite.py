@@ -17,6 +17,9 @@ class SQLite(Dialect):
     name = "SQLite"
     has_one_writer = True
     raises_key_default = True
+    prevents_conflicts = (
+        ' OPTIONS["transaction_mode"] = "IMMEDIATE" usually prevents this.'
+    )
 
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error
@@ -66,7 +69,9 @@ class SQLite(Dialect):
         if _has_sequences(connection):
             rows_of(connection, f"{_UPDATE} AND seq = %s", [last, _name(table), high])
 
-    def is_taken(self, error: Exception, table: str, column: str) -> bool | None:
+    def is_taken(
+        self, error: Exception, table: str, column: str, is_key: bool
+    ) -> bool | None:
         columns = str(error).lower().rpartition(": ")[2].split(", ")
         return f"{_name(table)}.{column}".lower() in columns
 

@@ -9,6 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.utils.module_loading import import_string
 
 from django_hilo._operations.move_counter import plan
+from django_hilo._operations.report import told
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
@@ -57,6 +58,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Only print what would be raised."
         )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="Accept a row more than HILO['MAX_FLOOR_JUMP'] above both counters.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -75,11 +81,16 @@ class Command(BaseCommand):
             elif options["dry_run"]:
                 self.stdout.write(f"It would be raised to {move.number}.")
             else:
+                if not options["force"]:
+                    move.check_jump()
                 move.make()
                 after = move.to.source.read_max(move.to.using)
                 self.stdout.write(self.style.SUCCESS(f"It was raised to {after}."))
-        except (HiLoError, LookupError, ValueError, Error) as error:
-            raise CommandError(str(error).strip()) from error
+        except (HiLoError, LookupError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        except Error as error:
+            alias = options["database"] or DEFAULT_DB_ALIAS
+            raise CommandError(told(error, alias)) from error
 
 
 def _source(path: str) -> Source:

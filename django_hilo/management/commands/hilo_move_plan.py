@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._database.dialects.base import rows_of
+from django_hilo._operations.report import told
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.finding import Found, moves_in
 from django_hilo.moving.steps import Step
@@ -44,6 +45,8 @@ class Command(BaseCommand):
                 self.show_move(found, connection, backwards)
         except HiLoError as error:
             raise CommandError(str(error)) from error
+        except Error as error:
+            raise CommandError(told(error, connection.alias)) from error
         self.stdout.write("Nothing was changed.")
 
     def show_move(self, found: Found, connection: Any, backwards: bool) -> None:

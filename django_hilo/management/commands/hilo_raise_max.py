@@ -7,9 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
-from django_hilo._allocation.target import resolve
-from django_hilo._operations.highest_numbers import highest_number, sparing
+from django_hilo._allocation.target import home_of, resolve
+from django_hilo._operations.highest_numbers import check_jump, highest_number, sparing
 from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
+from django_hilo._operations.report import told
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
@@ -30,7 +31,7 @@ class Command(BaseCommand):
             "collections",
             nargs="*",
             metavar="collection",
-            help="Only these collections. Default: all.",
+            help="Only these collections, or models such as shop.Order. Default: all.",
         )
         parser.add_argument(
             "--database",
@@ -41,11 +42,28 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Only print what would be raised."
         )
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="As --dry-run, and exit with 1 if a counter is too low.",
+        )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="Raise counters by more than HILO['MAX_FLOOR_JUMP'], too.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.verbosity, self.is_dry_run = options["verbosity"], options["dry_run"]
+        self.verbosity, self.is_forced = options["verbosity"], options["force"]
+        self.only_looks = options["dry_run"] or options["check"]
+        self.too_low, self.high_enough = 0, list[str]()
         using = options["database"]
-        wanted = {collection.lower() for collection in options["collections"]}
+        for alias in dict.fromkeys([using, home_of(using)]):
+            try:
+                connections[alias].ensure_connection()
+            except Error as error:
+                raise CommandError(f"{alias}: {told(error, alias)}") from error
+        wanted = {name.lower() for name in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
         tasks += [(field, self.raise_gapless) for field in gapless_fields_on(using)]
         if not tasks:
@@ -56,60 +74,94 @@ class Command(BaseCommand):
                     f"that has: {', '.join(elsewhere)}."
                 )
             self.say("No model has ids.")
-        known = {field.collection_name.lower() for field, _ in tasks}
-        missing = ", ".join(map(shown, sorted(wanted - known)))
+        unknown = wanted.difference(*(_names_of(field) for field, _ in tasks))
+        missing = ", ".join(map(shown, sorted(unknown)))
         if missing:
+            known = {field.collection_name.lower() for field, _ in tasks}
             raise CommandError(
                 f"No model on {using!r} has ids of {missing}. Choose from: "
                 f"{', '.join(sorted(known))}."
             )
         failed = 0
         for field, raise_it in tasks:
-            if not wanted or field.collection_name.lower() in wanted:
+            if not wanted or wanted & _names_of(field):
                 try:
                     with sparing(using):
                         raise_it(field, using)
                 except (Error, HiLoError) as error:
                     failed += 1
-                    told = f"{field}: {str(error).strip()}"
-                    self.stderr.write(self.style.ERROR(told))
+                    line = f"{field}: {told(error, using)}"
+                    self.stderr.write(self.style.ERROR(line))
+        self.say_high_enough(in_full=bool(wanted) or self.verbosity > 1)
         if failed:
             raise CommandError(
-                f"{failed} of the counters could not be compared with their tables: "
-                f"see the errors above."
+                f"{failed} of the counters could not be checked or raised: see the "
+                f"errors above."
+            )
+        if options["check"] and self.too_low:
+            raise CommandError(
+                f"{self.too_low} of the counters are too low. Run hilo_raise_max "
+                f"without --check."
             )
 
     def raise_one(self, field: Any, using: str) -> None:
         target = resolve(field, using)
-        highest = highest_number(field, using, target.node_tag)
-        current = target.source.read_max(target.using)
+        found = highest_number(field, using, target.node_tag)
+        current, highest = target.source.read_max(target.using), found[0]
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
         raise_it = partial(target.source.raise_floor, target.using, highest)
-        self.raise_if_lower(name, current, highest, raise_it)
+        self.raise_if_lower(name, current, found, raise_it)
         is_own = isinstance(target.source, OwnCounter)
-        if is_own and 0 < highest <= current and not self.is_dry_run:
+        if is_own and 0 < highest <= current and not self.only_looks:
             # After a restore the counter has the ticket of a range whose return must
             # not lower Max under the highest id.
             raise_it()
 
     def raise_gapless(self, field: Any, using: str) -> None:
-        collection, highest = field.collection_name, highest_number(field, using, "")
+        collection, found = field.collection_name, highest_number(field, using, "")
         name = f"{field}: the last gapless number of {collection!r} on {using!r}"
-        raise_it = partial(seed_gapless_number, collection, highest, using)
+        raise_it = partial(seed_gapless_number, collection, found[0], using)
         current = last_gapless_number(collection, using)
-        self.raise_if_lower(name, current, highest, raise_it)
+        self.raise_if_lower(name, current, found, raise_it)
 
     def raise_if_lower(
-        self, name: str, current: int, highest: int, raise_it: Callable[[], object]
+        self,
+        name: str,
+        current: int,
+        found: tuple[int, str],
+        raise_it: Callable[[], object],
     ) -> None:
+        highest, its_id = found
         if highest <= current:
-            self.say(f"{name} is {current}, the highest number in use is {highest}.")
-        elif self.is_dry_run:
+            self.high_enough.append(
+                f"{name} is {current}, the highest number in use is {highest}."
+            )
+            return
+        self.too_low += 1
+        if not self.is_forced:
+            check_jump(current, highest, its_id)
+        if self.only_looks:
             self.say(f"{name} would be raised from {current} to {highest}.")
         else:
             raise_it()
             self.say(self.style.SUCCESS(f"{name} was raised: {current} to {highest}."))
 
-    def say(self, text: str) -> None:
+    def say_high_enough(self, *, in_full: bool) -> None:
+        """Say last which counters were high enough; a project may have hundreds."""
+        count = len(self.high_enough)
+        if in_full:
+            self.say(*self.high_enough)
+        elif count:
+            what = "1 counter needs" if count == 1 else f"{count} counters need"
+            self.say(f"{what} no change.")
+
+    def say(self, *lines: str) -> None:
         if self.verbosity >= 1:
-            self.stdout.write(text)
+            for line in lines:
+                self.stdout.write(line)
+
+
+def _names_of(field: Any) -> set[str]:
+    """Return what a field may be called: as ids, and as this command, show it."""
+    names = field.collection_name, field.model._meta.label, str(field)
+    return {name.lower() for name in names}

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -50,17 +50,19 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         only = [options["database"]] if options["database"] else None
+        self.problems: dict[str, str] = {}
+        reached = self.read(_reached, only or aliases())
         try:
             if options["buckets"]:
                 from django_hilo._operations import bucket_report  # needs xxhash
 
-                models = bucket_report.buckets(only or aliases(), options["oversized"])
+                models = bucket_report.buckets(reached, options["oversized"])
                 found: dict[str, Iterable[Row]] = {"models": models}
             else:
                 found = {
-                    "counters": report.counters(only or homes()),
-                    "sources": report.sources(only or aliases()),
-                    "gapless": report.gapless_counters(only or aliases()),
+                    "counters": self.read(report.counters, only or homes()),
+                    "sources": self.read(report.sources, only or aliases()),
+                    "gapless": self.read(report.gapless_counters, only or aliases()),
                 }
             if options["format"] == "json":
                 lists = {name: list(rows) for name, rows in found.items()}
@@ -70,11 +72,25 @@ class Command(BaseCommand):
             else:
                 self.show_counters(**found)
         except Error as error:
-            raise CommandError(
-                f"{str(error).strip()} (Have all migrations been applied?)"
-            ) from error
+            raise CommandError(report.first_line(error)) from error
         except ImportError as error:
             raise CommandError(str(error)) from error
+        if self.problems:
+            lines = (f"{alias}: {text}" for alias, text in self.problems.items())
+            raise CommandError("\n".join(lines))
+
+    def read(
+        self, read: Callable[[list[str]], list[Any]], databases: Iterable[str]
+    ) -> list[Any]:
+        """Read from each database that did not fail before, and keep what fails now."""
+        found = []
+        for alias in databases:
+            if alias not in self.problems:
+                try:
+                    found += read([alias])
+                except Error as error:
+                    self.problems[alias] = report.told(error, alias)
+        return found
 
     def show_counters(
         self, counters: Iterable[Row], sources: Iterable[Row], gapless: Iterable[Row]
@@ -84,7 +100,7 @@ class Command(BaseCommand):
         rows = [_cells_of(counter) for counter in counters]
         if rows:
             self.show_table([(*head, "reserved at"), *rows])
-        else:
+        elif not self.problems:
             self.stdout.write("There are no counters yet.")
         self.show_more(
             ("database", "collection", "numbers come from", "given up to"),
@@ -119,7 +135,7 @@ class Command(BaseCommand):
         for model in models:
             found = True
             self.show_model(model, oversized)
-        if not found:
+        if not found and not self.problems:
             self.stdout.write("No model has ids with anchors or a BucketField.")
 
     def show_model(self, model: Row, oversized: int) -> None:
@@ -141,6 +157,12 @@ class Command(BaseCommand):
                         f"cannot be split. Anchor new rows to something smaller."
                     )
                 self.stdout.write(line)
+
+
+def _reached(databases: list[str]) -> list[str]:
+    for alias in databases:
+        connections[alias].ensure_connection()
+    return databases
 
 
 def _count(text: str) -> int:

@@ -22,7 +22,7 @@ class Part(models.Model):
 
 
 class Check(models.Model):
-    id = HiLoField("checks", primary_key=True, anchor="part__deal")
+    id = HiLoField(collection="checks", primary_key=True, anchor="part__deal")
     part = models.ForeignKey(Part, models.CASCADE, related_name="checks")
     bucket = BucketField(null=True)
 
@@ -33,7 +33,7 @@ class Parcel(models.Model):
     """Buckets of a number that is no key, and of a relation; plain manager."""
 
     bucket = BucketField("number", null=True)
-    number = HiLoField("parcels", null=True, unique=True)
+    number = HiLoField(collection="parcels", null=True, unique=True)
     deal = models.ForeignKey(Deal, models.CASCADE, null=True, db_constraint=False)
     deals_bucket = BucketField("deal", null=True)
     size = models.IntegerField(default=0)

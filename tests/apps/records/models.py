@@ -48,14 +48,14 @@ class Product(models.Model):
 class Plain(models.Model):
     """Without a HiLoManager."""
 
-    id = HiLoField("plain-things", primary_key=True)
+    id = HiLoField(collection="plain-things", primary_key=True)
     name = models.CharField(max_length=50, default="")
 
 
 class Numbered(models.Model):
     """With an AutoField key and a HiLo number beside it."""
 
-    number = HiLoField("numbers", unique=True, null=True)
+    number = HiLoField(collection="numbers", unique=True, null=True)
     note = models.CharField(max_length=50, default="")
 
     objects = HiLoManager()
@@ -95,13 +95,13 @@ class Restaurant(Place):
 
 
 class Bistro(Restaurant):
-    code = HiLoField("bistro-codes", unique=True)
+    code = HiLoField(collection="bistro-codes", unique=True)
 
 
 class Seat(models.Model):
     pk = models.CompositePrimaryKey("place_id", "number")
     place = models.ForeignKey(Place, models.CASCADE)
-    number = HiLoField("seats")
+    number = HiLoField(collection="seats")
 
     objects = HiLoManager()
 
@@ -122,7 +122,7 @@ class Person(models.Model):
 
 
 class Editable(models.Model):
-    id = HiLoField("editables", primary_key=True, editable=True)
+    id = HiLoField(collection="editables", primary_key=True, editable=True)
     name = models.CharField(max_length=50, default="")
 
     objects = HiLoManager()
@@ -194,7 +194,7 @@ class Letter(models.Model):
 class PlainLetter(models.Model):
     """Without a HiLoManager, and the number beside the key."""
 
-    number = GaplessIdField("plain-letters", unique=True, null=True)
+    number = GaplessIdField(collection="plain-letters", unique=True, null=True)
     name = models.CharField(max_length=50, unique=True, null=True)
 
 
@@ -202,7 +202,7 @@ class Registered(models.Model):
     """Both kinds of ids."""
 
     id = HiLoField(primary_key=True)
-    number = GaplessIdField("registrations", unique=True)
+    number = GaplessIdField(collection="registrations", unique=True)
     name = models.CharField(max_length=50, unique=True, null=True)
 
     objects = HiLoManager()
@@ -228,7 +228,7 @@ class Ticket(models.Model):
 
     pk = models.CompositePrimaryKey("number", "place_id")
     place = models.ForeignKey(Place, models.CASCADE)
-    number = HiLoField("seat-tickets")
+    number = HiLoField(collection="seat-tickets")
 
     objects = HiLoManager()
 

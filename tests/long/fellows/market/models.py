@@ -63,7 +63,7 @@ class ParcelPermission(UserObjectPermissionBase):
 
 
 class Contract(models.Model):
-    id = HiLoField("contracts", primary_key=True)
+    id = HiLoField(collection="contracts", primary_key=True)
     name = models.CharField(max_length=50)
 
     objects = HiLoManager()
@@ -124,7 +124,7 @@ class Photo(models.Model):
 
 
 class PhotoOfInvoice(models.Model):
-    id = HiLoField("InvoicePhotos", primary_key=True, anchor="invoice")
+    id = HiLoField(collection="InvoicePhotos", primary_key=True, anchor="invoice")
     invoice = models.ForeignKey(Invoice, models.CASCADE)
     tags = TaggableManager(through=TaggedById)
 
@@ -180,7 +180,7 @@ class Region(NS_Node):
 
 
 class Staff(AL_Node):
-    id = HiLoField("staff", primary_key=True)
+    id = HiLoField(collection="staff", primary_key=True)
     parent = models.ForeignKey(
         "self", models.CASCADE, related_name="children_set", null=True, db_index=True
     )

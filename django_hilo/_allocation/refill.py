@@ -1,0 +1,176 @@
+"""Ranges that are fetched when memory has too few numbers, or before.
+
+One thread reserves a range of a counter while the others wait for it; no lock is held
+meanwhile, and errors are shared. With ``HILO["PREFETCH_AT"]`` a thread in the
+background reserves the next range before the numbers are used up.
+"""
+
+import logging
+import threading
+from concurrent.futures import wait
+from contextlib import suppress
+from typing import NamedTuple
+
+from django.db import Error, connections
+
+from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice
+from django_hilo._allocation.numbers_in_tests import highest_of_tests
+from django_hilo._allocation.pool import Counter, Refill
+from django_hilo._allocation.target import Target
+from django_hilo._database.dialects import dialect_of
+from django_hilo._database.identity import database_key, has_schemas
+from django_hilo._database.own_connection import POOL_SIZE, in_tests
+from django_hilo._database.retry import use_own
+from django_hilo.conf import settings
+from django_hilo.counters import reservation
+from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+
+logger = logging.getLogger("django_hilo")
+
+
+class Reserved(NamedTuple):
+    """Ranges that were just reserved."""
+
+    reservations: list[Reservation]
+    ranges: list[CachedRange]
+    skipped: list[Skipped]
+    # What the counter fell back from, if this process has not said so yet, or 0.
+    fell_from: int
+
+
+def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
+    """Reserve a range and take from it; None after waiting for another thread."""
+    connection = connections[target.using]
+    if connection.settings_dict["OPTIONS"].get("pool"):
+        # Before others wait for us: a thread that waits inside a transaction may hold
+        # the last connection of Django's pool.
+        with suppress(Error):  # the reservation raises it, and tries again
+            connection.ensure_connection()
+    # Another thread that waits for us may have locked the table.
+    is_known = counter.source is not None
+    rows = 0 if is_known else target.source.minimum_of_rows(target.using)
+    mine = Refill()
+    try:
+        others = counter.begin_refill(mine)
+        if others is None:
+            return _refill_as(mine, target, counter, count, rows)
+    finally:
+        # Also if a signal handler raises anywhere.
+        if not mine.done():
+            counter.end_refill(mine)
+    _wait(target, others)
+    return None
+
+
+def _refill_as(
+    mine: Refill, target: Target, counter: Counter, count: int, rows: int = 0
+) -> list[Slice] | None:
+    """Reserve a range and take from it; other threads wait, and take from it too."""
+    mine.owner = threading.get_ident()
+    try:
+        capacity = counter.capacity.next(*target.capacities)
+        reserved = reserve(target, counter, capacity, count, rows)
+        share, db = settings.PREFETCH_AT, connections[target.using]
+        # SQLite has one writer at a time, tests end their transactions and databases,
+        # and only the connection of its own thread knows a tenant's schema.
+        if share and (dialect_of(db).has_one_writer or in_tests() or has_schemas(db)):
+            share = None
+        ranges, skipped = reserved.ranges, reserved.skipped
+        slices = counter.add(ranges, capacity, count, share, skipped)
+    except BaseException as error:
+        counter.end_refill(mine, error)
+        raise
+    counter.end_refill(mine)
+    for each in reserved.reservations:
+        reservation.send_reserved(each, target.using, reserved.fell_from)
+    return slices
+
+
+def reserve(
+    target: Target, counter: Counter, capacity: int, count: int, rows: int | None = None
+) -> Reserved:
+    """Reserve ranges of a target's counter, over all numbers that are known.
+
+    ``rows`` is the highest number of rows, if it was looked for; None: the ranges
+    belong to the caller's transaction.
+    """
+    source, bound = target.source, rows is None
+    if rows is None:
+        rows = source.minimum_of_rows(target.using)
+    minimum = max(counter.seen, highest_of_tests(counter.key), rows)
+    stored = counter.stored
+    size, least = max(capacity, count), max(count, 1)
+    wanted = Wanted(size, least, minimum, target.collection)
+    reserved = source.reserve(target.using, wanted)
+    counter.source = source
+    met, fell_from, news = reserved[0].met, 0, 0
+    # Another thread may have raised Max or returned a range meanwhile.
+    if met is not None and met < min(stored, counter.stored):
+        fell_from = stored
+        if not bound:  # a rollback would forget it
+            counter.stored = met
+        if counter.fall != (stored, met):
+            counter.fall, news = (stored, met), stored
+    ranges, skipped = [], []
+    for each in reserved:
+        # Read again: a transaction that ended while this one waited for the row may
+        # have burnt numbers of the range.
+        ranges.append(CachedRange(each, counter.burnt))
+        if met is not None:
+            # If the counter fell back, others may have the numbers from there.
+            skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
+    return Reserved(reserved, ranges, skipped, news)
+
+
+def _wait(target: Target, refill: Refill) -> None:
+    if refill.owner == threading.get_ident():
+        work = f"reserving a range of {target.name!r} on {target.using!r}"
+        raise NestedReservation.amid(work)
+    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
+    if not wait([refill], longest).done:
+        has_server = not dialect_of(connections[target.using]).has_one_writer
+        pool = f" {POOL_SIZE}" if has_server else ""
+        raise ReservationTimeout(
+            f"Another thread has been reserving a range of {target.name!r} on "
+            f"{target.using!r} for {longest:g} s. Check what its database waits "
+            f"for.{pool}"
+        )
+    error = refill.exception()
+    if isinstance(error, HiLoError):
+        # Raise it here too, so that waiting threads do not each wait for the same lock.
+        raise type(error)(str(error)) from error
+
+
+def prefetch(target: Target, counter: Counter) -> None:
+    """Let a thread fetch the next range if it is due, once for each range."""
+    if not counter.is_due or counter.refill is not None:
+        return
+    mine = Refill()
+    try:
+        if counter.begin_ahead(mine):
+            # A daemon: if a signal handler interrupts the start, nobody knows of the
+            # thread, and it must not keep the process from ending.
+            work = (mine, target, counter)
+            threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
+    except BaseException as error:
+        counter.end_refill(mine)
+        # The interpreter is ending, or is a subinterpreter, which may have no daemons.
+        if not isinstance(error, RuntimeError):
+            raise
+
+
+def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
+    try:
+        # Meanwhile the alias may have become that of another database.
+        if database_key(target.using) == counter.key.database:
+            use_own(target.using)
+            _refill_as(mine, target, counter, 0)
+    except Exception as error:  # noqa: BLE001 - nobody asked yet
+        logger.warning(
+            "The next range of %r on %r could not be fetched in advance: %s",
+            *(target.name, target.using, error),
+        )
+    finally:
+        counter.end_refill(mine)
+        connections.close_all()
