@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 from django.core import serializers
-from django.db import OperationalError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import signals
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
@@ -162,6 +162,16 @@ class TestAnotherNodeCommitsFirst:
             with pytest.raises(TransactionManagementError):
                 next_gapless_number("mails")
         assert next_gapless_number("mails") == 1
+
+
+def test_a_transaction_that_is_broken_already():
+    Letter().save()
+    taken = Letter.objects.get()
+    with transaction.atomic():
+        with pytest.raises(IntegrityError):
+            taken.save(force_insert=True)
+        with pytest.raises(TransactionManagementError):
+            next_gapless_number("mails")
 
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")

@@ -78,7 +78,6 @@ def test_settings(project, value, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ('"The number"', "The collection 'The number' .* is verbose_name="),
         ("collection=5", "The collection 5 is not valid"),
         ("max_length=8", "Set max_length=28 or more"),
         ("max_length='20'", "'max_length' must be a positive integer"),

@@ -1,6 +1,7 @@
 """One dialect for each database: `dialect_of` finds that of a connection."""
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import TransactionManagementError
 
 from django_hilo._database.dialects.base import Dialect, ErrorKind
 from django_hilo._database.dialects.mariadb import MariaDB
@@ -39,7 +40,8 @@ def database_of(connection: BaseDatabaseWrapper) -> str:
 
 def classify(error: Exception, connection: BaseDatabaseWrapper) -> ErrorKind:
     """Return the kind of an error that a connection raised; never sends a query."""
-    if isinstance(error, HiLoError):
-        return ErrorKind.OTHER  # it comes after all retries
+    # The first comes after all retries; the second names an earlier error as cause.
+    if isinstance(error, HiLoError | TransactionManagementError):
+        return ErrorKind.OTHER
     # Not dialect_of(): the connection may be lost, and MariaDB has MySQL's numbers.
     return _BY_VENDOR.get(connection.vendor, _UNKNOWN).classify(error)
