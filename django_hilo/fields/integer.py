@@ -34,6 +34,8 @@ else:
 
 logger = logging.getLogger("django_hilo")
 
+# The module of a migration's models.
+_HISTORICAL = "__fake__"
 # DEFAULT_AUTO_FIELD reaches the model of the table django_migrations here.
 _RECORDER = "django.db.migrations.recorder"
 
@@ -84,14 +86,14 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     @property
     def is_historical(self) -> bool:
         """Whether the model is one of a migration."""
-        return bool(self.model.__module__ == "__fake__")
+        return bool(self.model.__module__ == _HISTORICAL)
 
     @property
     def _has_no_counter(self) -> bool:
-        if self._misses_tables or self.model.__module__ == _RECORDER:
-            return True
+        module = self.model.__module__
         # A project may have removed the app, and kept its migrations.
-        return self.is_historical and not has_models()
+        is_left = module == _HISTORICAL and not has_models()
+        return is_left or self._misses_tables or bool(module == _RECORDER)
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
