@@ -108,11 +108,9 @@ class CounterInTest:
         """Write the row as a reservation leaves it, unless it has been written."""
         from django_hilo.models import HiLoDocument
 
+        around = self.written_in
         # None: a block without a savepoint, whose rollback is that of the block around.
-        around, now = (
-            self.written_in,
-            [each for each in connection.savepoint_ids if each],
-        )
+        now = [each for each in connection.savepoint_ids if each]
         if not self.highest or (around is not None and now[: len(around)] == around):
             return
         source, (collection, node_tag) = self.target.source, self.target.source.key
