@@ -6,11 +6,10 @@ from unittest.mock import Mock
 
 import pytest
 from django.core import serializers
-from django.db import DataError, OperationalError, connection, connections, transaction
+from django.db import DataError, OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models import signals
-from django.test.utils import CaptureQueriesContext
 
 from django_hilo._database import own_connection as module
 from django_hilo._database import retry
@@ -38,8 +37,8 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_returned
 from tests.apps.records.models import Order, User
-from tests.support.counters import counter, max_of
-from tests.support.databases import CHOSEN, IS_MYSQL
+from tests.support.counters import counter, counters_wrapped, max_of
+from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 from tests.support.threads import in_thread
 
@@ -71,11 +70,15 @@ class TestReserve:
     def test_the_prefix_is_read_in_the_same_request_as_the_counter(self):
         ServerPrefix.objects.create(node_tag="A", prefix="North/")
         reserve("orders")
-        with CaptureQueriesContext(connections["default"]) as queries:
-            sql = watch_own_connection() if IS_MYSQL else []
+        reads = []
+
+        def note(execute, sql, *args):
+            if "serverprefix" in sql:
+                reads.append(sql)
+            return execute(sql, *args)
+
+        with counters_wrapped(note):
             reservation = reserve("orders")
-        sql += [query["sql"] for query in queries.captured_queries]
-        reads = [text for text in sql if "serverprefix" in text]
         assert reservation.server_prefix == "North/"
         assert len(reads) == 1
         assert "hilodocument" in reads[0]
@@ -348,18 +351,6 @@ def deadlock() -> Exception:
     error = OperationalError("try again")
     error.__cause__ = DEADLOCKS[connection.vendor]
     return error
-
-
-def watch_own_connection() -> list[str]:
-    seen: list[str] = []
-
-    def note(execute, sql, params, many, context):
-        seen.append(sql)
-        return execute(sql, params, many, context)
-
-    wrapper = module._own_connections["default"]._wrapper
-    wrapper.execute_wrappers.append(note)
-    return seen
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite reserves on the caller's own")

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, connections, transaction
 
-from django_hilo._database import own_connection as module
 from django_hilo.counters import Range, next_gapless_number, reserve
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from tests.counters.test_reservation import DEADLOCKS
-from tests.support.counters import counter, max_of
+from tests.support.counters import counter, counters_wrapped, max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.sql import execute
 
@@ -24,13 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's locks")
 on_mariadb = pytest.mark.skipif(not IS_MYSQL, reason="MariaDB's locks")
 on_sqlite = pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite's transactions")
-
-
-def counters_connection() -> Any:
-    """Return the connection that counters run on, outside of transactions."""
-    if IS_MYSQL:
-        return module._own_connections["default"]._wrapper
-    return connection
 
 
 class TestTransactionsOfTheCaller:
@@ -179,7 +171,7 @@ class TestAnswersThatGetLost:
             error.__cause__ = DEADLOCKS[connection.vendor]
             raise error
 
-        with counters_connection().execute_wrapper(lose):
+        with counters_wrapped(lose):
             taken = reserve("orders", 10).range
         assert taken == Range(11, 20)  # the transaction rolled back
         assert max_of() == taken.high
@@ -228,7 +220,7 @@ class TestSignals:
             if "UPDATE" in sql:
                 raise _Stop
 
-        with counters_connection().execute_wrapper(stop), pytest.raises(_Stop):
+        with counters_wrapped(stop), pytest.raises(_Stop):
             reserve("orders", 10)
         with stranger() as cursor:
             cursor.execute("UPDATE django_hilo_hilodocument SET floor = floor")
