@@ -91,6 +91,8 @@ class ReadsNotes:
     is_key: Any
     # Whether its numbers are taken one by one, in the caller's transaction.
     is_gapless = False
+    # Whether receivers of pre_save see none on a new object, as with BigAutoField.
+    is_set_late = False
 
     def value_of(self, instance: models.Model) -> Any:
         """Return the value of an instance, or None if the value was not loaded."""

@@ -54,6 +54,7 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     """
 
     is_integer = True
+    is_set_late = True
     _misses_tables = False
     own_options = dict.fromkeys(("collection", "source", "capacity", "max_capacity"))
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, models, router
 
 from django_hilo.exceptions import HiLoError
+from django_hilo.fields._late_keys import hide, is_to_hide, show
 from django_hilo.fields._notes import ReadsNotes, id_fields
 from django_hilo.fields._references import (
     noted_parents,
@@ -69,9 +70,9 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         given = dict(zip(_SAVE_BASE, args, strict=False), **options)
         raw, names = given.get("raw"), given.get("update_fields")
         using = given.get("using") or router.db_for_write(type(self), instance=self)
-        only_updates = given.get("force_update") or bool(names)
-        if self._meta.parents and self.pk is None:
-            only_updates = False  # Django inserts a parent's row in any case
+        # Django inserts a parent's row in any case.
+        inserts_parent = self._meta.parents and self.pk is None
+        only_updates = not inserts_parent and (given.get("force_update") or names)
         if names:
             # Saves of deferred rows name their fields here too.
             names = options["update_fields"] = frozenset(
@@ -85,16 +86,25 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
                 refuse_doubtful_parent(self, field, parent)
         is_new = self._state.adding or self.pk is None
         blocks: list[Block] = []
+        late: list[Any] = []
         for field in () if raw else id_fields(type(self)):
             if only_updates:
                 refuse_doubtful(self, field, using, names)
             elif is_new or field.is_key or field.is_doubtful(self, using):
+                if field.is_set_late and is_to_hide(self, field):
+                    late.append(field)
                 field.assign_missing([self], using, blocks)
-        if blocks:
-            with within(blocks):
+        if late:
+            hide(self, late)
+        try:
+            if blocks:
+                with within(blocks):
+                    save_base(self, *args, **options)
+            else:
                 save_base(self, *args, **options)
-        else:
-            save_base(self, *args, **options)
+        except BaseException:
+            show(self, late)
+            raise
 
     return wrapper
 
@@ -176,10 +186,13 @@ def _save_ids(
     fields = [each for each in id_fields(type(instance)) if each.model is given["cls"]]
     explicit: list[Any] = []
     for field in fields:
+        if field.is_set_late and may_insert:
+            show(instance, [field])
         alias = field.assigned_for(instance)
         if alias != using and not field.is_missing(instance):
             explicit.append(field)
-        is_new = alias is not None and may_insert and field.is_key
+        is_key = field.primary_key or field.is_key
+        is_new = alias is not None and may_insert and is_key
         if is_new and field.must_insert(instance):
             # Django passes force_insert in either way.
             if len(args) > _FORCE_INSERT:
@@ -198,9 +211,8 @@ def _save_ids(
     for field in fields:
         field.note_inserted([instance], using)
     for field in () if updated else explicit:
-        found = known.get(field)
-        if found is None:
-            found = field.explicit_ids([instance], using)
+        looked_at = field in known
+        found = known[field] if looked_at else field.explicit_ids([instance], using)
         if found:
             field.raise_over(found, using)
     return updated
@@ -212,11 +224,12 @@ def without_known(
     """Return the fields to ask an INSERT for: not for a key that the objects have."""
     if not returning or len(returning) > 1 or not isinstance(returning[0], ReadsNotes):
         return returning
-    # A text would become a number by the answer.
     name = returning[0].attname
-    return (
-        [] if all(type(getattr(each, name)) is int for each in objects) else returning
-    )
+    for each in objects:
+        # A text would become a number by the answer.
+        if type(getattr(each, name)) is not int:
+            return returning
+    return []
 
 
 def ask_for_no_known_key(do_insert: Callable[..., Any]) -> Any:
