@@ -8,6 +8,7 @@ __all__ = [
     "ConcurrencyError",
     "CounterExhausted",
     "CounterNotLowered",
+    "CounterNotUsed",
     "HiLoError",
     "InvalidDocumentId",
     "NestedReservation",
@@ -59,6 +60,10 @@ class RangeNotReturned(HiLoError):
 
 class CounterNotLowered(HiLoError):
     """Max may not fall, or the counter not go: ids would be given twice."""
+
+
+class CounterNotUsed(HiLoError):
+    """The integer keys of the collection come from another counter."""
 
 
 class TableMissing(HiLoError):

@@ -17,7 +17,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import Error
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import explicit_ids, pool
 from django_hilo._allocation.allocate import (
     allocate,
     allocate_in_memory,
@@ -26,12 +26,12 @@ from django_hilo._allocation.allocate import (
 )
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
-from django_hilo._allocation.target import AnyTarget, Target, ids_of
+from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
-from django_hilo.identifiers import check_anchor
+from django_hilo.identifiers import check_anchor, check_number
 
 __all__ = [
     "aiter_ids",
@@ -45,6 +45,7 @@ __all__ = [
     "next_ids",
     "next_number",
     "next_numbers",
+    "raise_floor",
     "return_ranges",
 ]
 
@@ -149,6 +150,17 @@ async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterato
     """Yield ids without end."""
     while True:
         yield await anext_id(target, using)
+
+
+def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> None:
+    """Give no number up to ``number`` from now on; a higher counter stays as it is.
+
+    Whatever counts: our counter, a source, the sequence of an integer key on
+    PostgreSQL. This process drops the numbers that it holds; others use theirs first.
+    """
+    found = resolve(target, using)
+    found.source.raise_floor(found.using, check_number(number))
+    explicit_ids.drop_held(found)
 
 
 @kept_open()

@@ -24,6 +24,7 @@ from django_hilo.generator import (
     next_ids,
     next_number,
     next_numbers,
+    raise_floor,
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
@@ -34,6 +35,26 @@ from tests.support.patience import PATIENCE
 from tests.support.threads import begin, in_threads
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+
+class TestFloors:
+    @pytest.mark.parametrize("target", ["orders", "records.Order", Order])
+    def test_of_targets(self, target):
+        assert next_number(target) == 1
+        raise_floor(target, 999)
+        assert next_number(target) == 1000
+        raise_floor(target, 10)
+        assert next_number(target) > 1000
+
+    def test_on_another_database(self):
+        raise_floor(Order, 999, using="other")
+        assert next_id(Order, "other") == "orders/1000-B"
+        assert next_id(Order) == "orders/1-A"
+
+    @pytest.mark.parametrize("number", [0, -1, 2**63, "999", True])
+    def test_numbers_that_are_none(self, number):
+        with pytest.raises(InvalidDocumentId):
+            raise_floor(Order, number)
 
 
 class TestTargets:

@@ -14,10 +14,11 @@ from django_hilo._allocation import pool
 from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.id_format import format_of
+from django_hilo._operations.locations import served_by
 from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.reservation import change_counter
-from django_hilo.exceptions import CounterNotLowered
+from django_hilo.exceptions import CounterNotLowered, CounterNotUsed
 from django_hilo.identifiers import check_collection, check_node_tag, check_number
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import Change, send_counter_changed
@@ -42,6 +43,41 @@ def target_of(document: HiLoDocument) -> Target:
     return Target.of(collection, using, source, field, width)
 
 
+def fields_using(document: HiLoDocument) -> list[Any]:
+    """Return the fields whose ids come from a stored counter.
+
+    Integer keys have another one on PostgreSQL, and none with a node tag.
+    """
+    fields = fields_of(document.collection)
+    return [each for each in fields if not each.is_integer or _counts(document, each)]
+
+
+def _counts(document: HiLoDocument, field: Any) -> bool:
+    """Whether a stored counter is that of an integer key."""
+    using, tag = database_of(document), document.node_tag
+    # The rows may be on any database that this one serves.
+    found = (resolve(field, alias) for alias in (using, *served_by(using)))
+    key = using, (document.collection.lower(), tag)
+    return any((each.using, each.source.key) == key for each in found)
+
+
+def _check_used(document: HiLoDocument, number: int) -> None:
+    fields = fields_of(document.collection)
+    if not fields or fields_using(document):
+        return
+    model, using = fields[0].model._meta.label, database_of(document)
+    source = resolve(fields[0], using).source.name
+    known = {"model": model, "database": using, "source": source}
+    raise CounterNotUsed(
+        _(
+            "The keys of %(model)s on %(database)r come from %(source)s. To start them "
+            "at %(next)s, call raise_floor('%(model)s', %(number)s) of "
+            "django_hilo.generator."
+        )
+        % {**known, "number": number, "next": number + 1}
+    )
+
+
 def id_at(document: HiLoDocument, number: int) -> str:
     """Return the id that a number of a counter would give now, without an anchor."""
     target = target_of(document)
@@ -64,7 +100,7 @@ def create_counter(
 ) -> HiLoDocument:
     """Start a counter at Max ``number`` (0 to 2^63-1); its first range starts over it.
 
-    One that exists is only raised. Raises `InvalidDocumentId` and `CounterNotLowered`.
+    One that exists is only raised. Raises `InvalidDocumentId`, and as `raise_max`.
     """
     row = HiLoDocument(
         collection=check_collection(collection), node_tag=check_node_tag(node_tag)
@@ -77,7 +113,7 @@ def raise_max(document: HiLoDocument, number: int, *, user: Any) -> HiLoDocument
     """Raise Max of a counter to ``number`` (up to 2^63-1), and return the new row.
 
     ``document.max`` is then what was found under the lock. Raises `CounterNotLowered`
-    where that is over ``number``.
+    where that is over ``number``, and `CounterNotUsed` if no id comes from the counter.
     """
     return _raise(document, number, user, Change.RAISED)
 
@@ -102,6 +138,7 @@ def _raise(
     document: HiLoDocument, number: int, user: Any, change: Change
 ) -> HiLoDocument:
     check_number(number, 0, "Max")
+    _check_used(document, number)
     before = 0
 
     def lift(row: HiLoDocument, prefix: str) -> dict[str, Any]:

@@ -71,6 +71,9 @@ class HiLoDocumentAdmin(NumberAdmin):
     change_form = ChangeCounterForm
     actions = (raise_to_highest, reserve_block)
 
+    def fields_using(self, counter: HiLoDocument) -> list[Any]:
+        return edit_counter.fields_using(counter)
+
     @admin.display(description=_("node tag"), ordering="node_tag")
     def tag(self, document: HiLoDocument) -> str:
         return document.node_tag or pgettext("a node tag", "none")

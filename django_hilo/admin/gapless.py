@@ -60,12 +60,12 @@ class GaplessCounterAdmin(NumberAdmin):
     def next_id(self, counter: GaplessCounter) -> str:
         if counter.last == MAX_NUMBER:
             return gettext("none: this counter has reached 2^63-1")
-        collection = self.collection_name(counter)
-        fields = self.fields_of(collection)
-        name = fields[0].collection_name if fields else collection
+        fields = self.fields_using(counter)
+        name = fields[0].collection_name if fields else self.collection_name(counter)
         return IdFormat.of(name, settings.SEPARATOR).text(counter.last + 1)
 
-    def fields_of(self, collection: str) -> list[Any]:
+    def fields_using(self, counter: GaplessCounter) -> list[Any]:
+        collection = self.collection_name(counter)
         return [*gapless_fields_of(collection), *fields_of(collection)]
 
     def shown(self, request: HttpRequest) -> list[str]:

@@ -23,6 +23,7 @@ def raise_floor(
     """Raise floor and Max to at least ``number``, and return Max; neither ever falls.
 
     For a number that an existing id has and that no range gave. Raises as `reserve`.
+    For integer keys use `django_hilo.generator.raise_floor`, which knows their counter.
     """
     collection, node_tag = checked(collection, node_tag, using)
     check_number(number)

@@ -13,6 +13,7 @@ from django_hilo._operations.lending import BUSY
 from django_hilo.exceptions import (
     CounterExhausted,
     CounterNotLowered,
+    CounterNotUsed,
     HiLoError,
     RangeNotLent,
     RangeNotReturned,
@@ -56,6 +57,7 @@ class Busy(Unavailable):
 _ABOUT_THE_COUNTER: dict[type[Exception], type[APIException]] = {
     CounterExhausted: Conflict,
     CounterNotLowered: Conflict,
+    CounterNotUsed: Conflict,
     RangeNotLent: Conflict,
     RangeNotReturned: NotReturned,
 }

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
-from django_hilo.counters import read_max, reserve, return_range
+from django_hilo.counters import raise_floor, read_max, reserve, return_range
 from django_hilo.exceptions import RangeNotReturned
 from django_hilo.generator import next_id
 from django_hilo.identifiers import MAX_NUMBER
@@ -23,6 +23,7 @@ from django_hilo.signals import counter_changed
 from django_hilo.sources import hibernate
 from tests.apps.records.models import Order
 from tests.support import foreign
+from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -203,6 +204,33 @@ def test_add_starts_a_counter(admin_client, changes, admin_user):
     assert next_id(Order) == "orders/100-A"
     assert histories("orders/A") == ["Started after 99."]
     assert (changes[0]["change"], changes[0]["user"]) == ("created", admin_user)
+
+
+@pytest.mark.parametrize("tag", ["", "A"])
+def test_counters_that_integer_keys_do_not_use(admin_client, tag):
+    data = {"database": "default", "collection": "numbers_item", "node_tag": tag}
+    page = admin_client.post(LIST + "add/", data | {"max": 999}, follow=True)
+    is_used = CHOSEN != "postgres" and not tag
+    assert HiLoDocument.objects.exists() is is_used
+    told = (
+        "start them at 1000, call raise_floor('numbers.Item', 999) of django_hilo.gen"
+    )
+    assert (told in text_of(page)) is not is_used
+    raise_floor("numbers_item", 999, node_tag=tag)
+    shown = text_of(admin_client.get(LIST))
+    user = "numbers.Item" if is_used else "no model"
+    assert f"numbers_item {tag or 'none'} 999 {user} never" in shown
+    page = change(admin_client, 1999, 999, f"{LIST}numbers_5Fitem_2F{tag}/")
+    assert read_max("numbers_item", node_tag=tag) == (1999 if is_used else 999)
+    assert ("call raise_floor('numbers.Item', 1999)" in text_of(page)) is not is_used
+
+
+def test_a_counter_of_integer_keys_on_another_database(admin_client, settings):
+    settings.HILO = {**settings.HILO, "DATABASE": "other"}
+    data = {"database": "other", "collection": "numbers_item", "max": 999}
+    admin_client.post(LIST + "add/", data)
+    is_used = read_max("numbers_item", "other", node_tag="") == 999
+    assert is_used is (CHOSEN != "postgres")
 
 
 def test_add_on_another_database(admin_client):

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.support.commands import PROJECT
+from tests.support.commands import PROJECT, run
 from tests.support.databases import CHOSEN
 from tests.support.projects import Project, project_in
 from tests.support.tutorial import matches
@@ -41,6 +41,42 @@ IDS = "\n".join(
         "['orders/1-A', 'orders/2-A', 'orders/3-A']",
     ]
 )
+
+# Prints for each piece of code the numbers that it finds, or its error.
+NUMBERS = r"""
+    import re, sys
+    from django.core.exceptions import ObjectDoesNotExist
+    from django.db import IntegrityError
+    from django.db.models import Max, QuerySet
+    from django.urls import path
+    from django_hilo.identifiers import parse
+    from shop.models import *
+
+    def view(request, pk): pass
+
+    def number(found):
+        if isinstance(found, OrderLine):
+            found = found.order_id
+        return int(re.search(r"\d+", str(getattr(found, "pk", found)))[0])
+
+    order = next(each for each in Order.objects.all() if number(each) == 5)
+    for code in sys.argv[1:]:
+        try:
+            found = eval(code)
+        except (IntegrityError, ObjectDoesNotExist, ValueError) as error:
+            print(type(error).__name__)
+            continue
+        if hasattr(found, "resolve"):
+            match = found.resolve(f"orders/{order.pk}/")
+            print(number(match.kwargs["pk"]) if match else 404)
+        elif isinstance(found, QuerySet):
+            numbers = [*map(number, found)]
+            print(numbers if found.ordered else sorted(numbers))
+        else:
+            print(number(found))
+        if "create" in code:
+            found.delete()
+"""
 
 
 def section(title: str) -> str:
@@ -139,3 +175,29 @@ def test_squashed(shop):
         "OrderLine.objects.create(order=Order.objects.create())"
     )
     assert "['orders/" in shop.run(LIST)
+
+
+def test_numbers_in_your_code(shop, tmp_path):
+    text = section("Numbers in your code")
+    rows = re.findall(r"^\| `(.+?)` \| (.+?) \| `(.+?)` \|$", text, re.M)
+    assert len(rows) == text.count("\n| ") - 1
+    (search,) = blocks("Numbers in your code", "console")
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "code.py").write_text("\n".join(code for code, _, _ in rows))
+    done = run("bash", "-c", search.removeprefix("$ "), cwd=old)
+    assert len(done.stdout.splitlines()) == len(rows)
+
+    shop.run(FILL * 4)
+    numbers = shop.run(NUMBERS, *(code for code, _, _ in rows)).splitlines()
+    steps_up_to(shop, "hilo_move_plan")
+    shop.manage("migrate")
+    afterwards = shop.run(NUMBERS, *(code for code, _, _ in rows)).splitlines()
+    assert shop.run(NUMBERS, *(code for _, _, code in rows)).splitlines() == numbers
+    for (_, effect, _), before, after in zip(rows, numbers, afterwards, strict=True):
+        assert after != before
+        if effect == "sorts as text":
+            assert after.strip("[").startswith("9")
+        else:
+            found = {"[]": "finds nothing", str([*range(1, 16)]): "finds all"}
+            assert found.get(after, after) == effect.strip("`")

@@ -20,7 +20,12 @@ from django_hilo.counters import KeyColumn
 from django_hilo.counters.own import ColumnCounter
 from django_hilo.counters.ranges import Range, Wanted
 from django_hilo.exceptions import CounterExhausted, SourceMismatch, TableMissing
-from django_hilo.generator import next_number, next_numbers, return_ranges
+from django_hilo.generator import (
+    next_number,
+    next_numbers,
+    raise_floor,
+    return_ranges,
+)
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import range_returned
 from django_hilo.sources.key_sequence import KeySequence
@@ -123,6 +128,23 @@ class TestSequences:
         finally:
             execute("ALTER SEQUENCE numbers_crate_id_seq INCREMENT BY 1 NO MINVALUE")
         assert Crate.objects.create().pk
+
+
+class TestFloors:
+    @pytest.mark.parametrize("inside", [False, True])
+    def test_what_the_process_held_is_dropped(self, inside, new_process):
+        with transaction.atomic() if inside else nullcontext():
+            start = Item.objects.create().pk + 999
+            raise_floor(Item, start)
+            assert keys_of_new(Item, 2) == [start + 1, start + 2]
+            raise_floor(Item, start - 500)
+            assert Item.objects.create().pk > start + 2
+        assert insert_item_by_default() > start + 2
+
+    def test_far_above(self, new_process):
+        start = Item.objects.create().pk + 100_000
+        raise_floor(Item, start)
+        assert Item.objects.create().pk == start + 1
 
 
 class TestTakenNumbers:

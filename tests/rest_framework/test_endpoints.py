@@ -177,6 +177,13 @@ class TestRaisingMax:
         assert HiLoDocument.objects.get(pk="orders/A").max == 32
         assert changes == []
 
+    def test_a_counter_that_integer_keys_do_not_use(self, client):
+        reserve("numbers_item", 32)
+        counter = "/hilo/documents/numbers_item/A/"
+        answer = client.patch(counter, {"max": 500}, format="json")
+        assert answer.status_code == 409
+        assert "raise_floor('numbers.Item', 500)" in answer.json()["detail"]
+
     def test_a_jump_that_the_admin_would_ask_about(self, client, settings, changes):
         settings.HILO = {"MAX_FLOOR_JUMP": 10}
         reserve("orders", 32)

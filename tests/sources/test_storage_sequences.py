@@ -70,6 +70,17 @@ class TestAlteredWhileDrawn:
             drawn(database.Sequence("orders_seq", 10))
 
 
+@pytest.mark.skipif(CHOSEN != "mariadb", reason="only MariaDB has it")
+def test_steps_of_the_server(make):
+    make("CREATE SEQUENCE orders_seq INCREMENT BY 0")
+    source = database.Sequence("orders_seq", 10)
+    remedy = "ALTER SEQUENCE ... INCREMENT BY 10 NOCACHE"
+    with pytest.raises(SourceMismatch, match=rf"auto_increment_.* Run: {remedy}\."):
+        drawn(source)
+    execute(remedy.replace("...", "orders_seq"))
+    assert drawn(source, 20) == [*range(1, 21)]
+
+
 @needs_sequences
 class TestTheEndOfASequence:
     @pytest.fixture(autouse=True)

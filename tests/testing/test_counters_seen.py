@@ -8,9 +8,10 @@ from django.db import transaction
 from django.db.models import Exists
 from django.test import TestCase, override_settings
 
+from django_hilo import generator
 from django_hilo.counters import raise_floor, read_max, reserve, return_range
 from django_hilo.exceptions import CounterExhausted, RangeNotReturned
-from django_hilo.generator import anext_id, anext_ids, next_id, next_ids
+from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_reserved
@@ -41,6 +42,14 @@ class TestLooks(TestCase):
         Order.objects.create()
         with self.assertNumQueries(1):
             HiLoDocument.objects.get()
+
+    def test_at_a_floor(self):
+        for model in Order, Item:
+            start = next_number(model) + 999
+            generator.raise_floor(model, start)
+            assert next_number(model) == start + 1
+            assert model.objects.create().pk in (start + 2, f"orders/{start + 2}-A")
+        assert HiLoDocument.objects.get(pk="orders/A").floor == 1000
 
     def test_without_ids_there_is_no_row(self):
         assert not HiLoDocument.objects.exists()

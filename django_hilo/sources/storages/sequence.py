@@ -122,6 +122,14 @@ class Sequence(Storage):
                 "Let the partner create its schema, or create it in a migration.",
                 is_certain=False,
             )
+        if state.increment == 0:
+            return Fault(
+                f"{self.name} on {connection.alias!r} has INCREMENT BY 0: it counts in "
+                f"steps of the server's auto_increment_increment, which Galera "
+                f"changes, but the source needs steps of {formula.increment}.",
+                f"Run: ALTER SEQUENCE ... INCREMENT BY {formula.increment} NOCACHE. "
+                f"Galera allows CACHE only with INCREMENT BY 0.",
+            )
         if state.increment != formula.increment:
             return Fault(
                 f"{self.name} on {connection.alias!r} has INCREMENT BY "
