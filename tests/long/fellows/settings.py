@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "guardian",
     "import_export",
     "mptt",
+    "parler",
     "rest_framework",
     "reversion",
     "simple_history",
@@ -80,6 +81,8 @@ SPECTACULAR_SETTINGS = {"TITLE": "Market", "VERSION": "1"}
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 DEBUG_TOOLBAR_CONFIG = {"IS_RUNNING_TESTS": False}
 INTERNAL_IPS = ["127.0.0.1"]
+LANGUAGE_CODE = "en"
+PARLER_LANGUAGES = {None: [{"code": "en"}, {"code": "fr"}]}
 WAGTAIL_SITE_NAME = "Market"
 WAGTAILADMIN_BASE_URL = "http://testserver"
 ROOT_URLCONF = "tests.long.fellows.urls"

@@ -4,6 +4,7 @@ from django.urls import path
 from guardian.admin import GuardedModelAdmin
 from import_export.admin import ImportExportModelAdmin
 from mptt.admin import DraggableMPTTAdmin
+from parler.admin import TranslatableAdmin
 from reversion.admin import VersionAdmin
 from simple_history.admin import SimpleHistoryAdmin
 from treebeard.admin import TreeAdmin
@@ -89,3 +90,8 @@ class StaffAdmin(TreeAdmin):
 @admin.register(models.Genre)
 class GenreAdmin(DraggableMPTTAdmin):
     pass
+
+
+@admin.register(models.Dish, models.Wine)
+class TranslatedAdmin(TranslatableAdmin):
+    list_display = ["id", "name"]

@@ -7,6 +7,9 @@ from modelcluster.fields import ParentalKey
 from mptt.managers import TreeManager
 from mptt.models import MPTTModel, TreeForeignKey
 from mptt.querysets import TreeQuerySet
+from parler.fields import TranslationsForeignKey
+from parler.managers import TranslatableManager, TranslatableQuerySet
+from parler.models import TranslatableModel, TranslatedFields, TranslatedFieldsModel
 from simple_history.models import HistoricalRecords
 from taggit.managers import TaggableManager
 from taggit.models import CommonGenericTaggedItemBase, ItemBase, Tag, TaggedItemBase
@@ -204,6 +207,30 @@ class Genre(MPTTModel):
 
     class MPTTMeta:
         order_insertion_by = ["name"]
+
+
+# django-parler
+
+
+class DishQuerySet(HiLoQuerySet, TranslatableQuerySet):
+    pass
+
+
+class Dish(TranslatableModel):
+    id = HiLoField(primary_key=True)
+
+    objects = TranslatableManager.from_queryset(DishQuerySet)()
+
+
+class DishText(TranslatedFieldsModel):
+    id = HiLoField(collection="DishTexts", primary_key=True, anchor="master")
+    master = TranslationsForeignKey(Dish, models.CASCADE, related_name="translations")
+    name = models.CharField(max_length=50)
+
+
+class Wine(TranslatableModel):
+    id = HiLoBigAutoField(primary_key=True)
+    translations = TranslatedFields(name=models.CharField(max_length=50))
 
 
 # Wagtail
