@@ -17,6 +17,12 @@ ADMINS = (OrderAdmin, OrderLineInline)
 
 
 @pytest.fixture(autouse=True)
+def sites(monkeypatch):
+    """Other tests leave sites of their own."""
+    monkeypatch.setattr("django.contrib.admin.sites.all_sites", {admin.site})
+
+
+@pytest.fixture(autouse=True)
 def pages(monkeypatch):
     for model in (Order, OrderLine, Bistro, Item):
         monkeypatch.setattr(
