@@ -161,6 +161,8 @@ def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> Non
     found = resolve(target, using)
     found.source.raise_floor(found.using, check_number(number))
     explicit_ids.drop_held(found)
+    # A session of PostgreSQL may have lower values of a sequence in its cache.
+    pool.current().counter(found.key).see(number)
 
 
 @kept_open()

@@ -144,13 +144,13 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 raise
             finally:
                 set_handled(objects, False)
+                for each, field in product(objects, unsure):
+                    if id(each) in unsure[field]:
+                        setattr(each, field.attname, None)
             for field, found in explicit.items():
                 field.note_inserted(objects, using)
                 if found:
                     field.raise_over(found, using)
-        for each, field in product(objects, unsure):
-            if id(each) in unsure[field]:
-                setattr(each, field.attname, None)
         return objects
 
     def _insert(

@@ -216,7 +216,8 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
         chosen = [field for field in chosen if field in keys] or chosen
     if len(chosen) != 1:
         raise LookupError(
-            f"{meta.label} has {len(chosen)} HiLo fields: pass a collection or a field."
+            f"{meta.label} has {len(chosen)} HiLo fields: pass a collection or a "
+            f"field. Gapless numbers have their own functions, in django_hilo.counters."
         )
     return chosen[0]
 

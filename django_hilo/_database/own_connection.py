@@ -29,6 +29,9 @@ POOL_SIZE = (
     "needs one, and each process needs one more."
 )
 
+# A connection with others is another one.
+_SERVER = ["NAME", "HOST", "PORT", "USER", "PASSWORD"]
+
 
 class OwnConnection:
     """The extra connection to one alias; one thread uses it at a time."""
@@ -88,11 +91,11 @@ class OwnConnection:
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
-        server = [callers.settings_dict[part] for part in ("NAME", "HOST", "PORT")]
+        server = [callers.settings_dict[part] for part in _SERVER]
         wrapper = self._wrapper
         is_other = self._opened_for != server
         if wrapper is None or wrapper.connection is None or is_other:
-            # With the settings as they are now: the password may be another one.
+            # With all settings as they are now.
             self.close()
             self._wrapper = wrapper = _copy(callers)
             self._opened_for = server

@@ -34,6 +34,9 @@ from django_hilo.exceptions import (
 
 logger = logging.getLogger("django_hilo")
 
+# freezegun freezes time.monotonic(), and each module's name for it.
+_clock = partial(time.monotonic)
+
 # Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
 _PAUSE = 0.003
 _PAUSE_BEFORE_RECONNECTING = 0.25
@@ -146,8 +149,8 @@ def retry(
     dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
-    began, level, reconnects = time.monotonic(), logging.WARNING, False
-    # Counted too, because tests freeze the clock (freezegun).
+    began, level, reconnects = _clock(), logging.WARNING, False
+    # Counted too, for tests that freeze even this clock.
     slept = 0.0
     while True:
         try:
@@ -186,7 +189,7 @@ def retry(
                     f"{error}. Repeat the transaction.{dialect.prevents_conflicts}"
                 ) from error
             longest = settings.RETRY_FOR if retry_for is None else retry_for
-            if max(time.monotonic() - began, slept) > longest:
+            if max(_clock() - began, slept) > longest:
                 pool = f" {POOL_SIZE}" if dialect.is_full(error) else ""
                 raise ConcurrencyError(
                     f"The counter on {using!r} could not be changed within {longest:g} "

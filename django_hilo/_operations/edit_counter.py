@@ -11,7 +11,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._allocation.target import Target, fields_of, given_source, resolve
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.id_format import format_of
 from django_hilo._operations.locations import served_by
@@ -48,12 +48,16 @@ def fields_using(document: HiLoDocument) -> list[Any]:
 
     Integer keys have another one on PostgreSQL, and none with a node tag.
     """
-    fields = fields_of(document.collection)
-    return [each for each in fields if not each.is_integer or _counts(document, each)]
+    found = []
+    for field in fields_of(document.collection):
+        is_plain = not field.is_integer and given_source(field) is None
+        if is_plain or _counts(document, field):
+            found.append(field)
+    return found
 
 
 def _counts(document: HiLoDocument, field: Any) -> bool:
-    """Whether a stored counter is that of an integer key."""
+    """Whether a stored counter is that of an integer key, or of a source."""
     using, tag = database_of(document), document.node_tag
     # The rows may be on any database that this one serves.
     found = (resolve(field, alias) for alias in (using, *served_by(using)))

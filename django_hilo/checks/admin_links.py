@@ -14,6 +14,7 @@ def check_view_on_site(**kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of links whose ids Django splits at a slash, so that each is a 404."""
     if settings.SEPARATOR != "/" or not apps.is_installed("django.contrib.admin"):
         return []
+    from django.contrib.admin.options import BaseModelAdmin
     from django.contrib.admin.sites import all_sites
 
     shown: set[tuple[Any, Any]] = set()
@@ -37,4 +38,5 @@ def check_view_on_site(**kwargs: Any) -> list[checks.CheckMessage]:
         and isinstance(key_behind(model._meta.pk), IdField)
         and admin.view_on_site
         and not callable(admin.view_on_site)
+        and admin.get_view_on_site_url is BaseModelAdmin.get_view_on_site_url
     ]

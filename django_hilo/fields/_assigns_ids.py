@@ -82,7 +82,7 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         return getattr(model_instance, self.attname)
 
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        # Its queryset has no hints either.
+        # Nor do we learn the hints of its queryset, which a related manager adds.
         return router.db_for_write(type(instance))
 
     @property

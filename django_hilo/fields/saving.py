@@ -70,8 +70,8 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         given = dict(zip(_SAVE_BASE, args, strict=False), **options)
         raw, names = given.get("raw"), given.get("update_fields")
         using = given.get("using") or router.db_for_write(type(self), instance=self)
-        # Django inserts a parent's row in any case.
-        inserts_parent = self._meta.parents and self.pk is None
+        # Django inserts a parent's row in any case. A proxy has a model without a link.
+        inserts_parent = any(self._meta.parents.values()) and self.pk is None
         only_updates = not inserts_parent and (given.get("force_update") or names)
         if names:
             # Saves of deferred rows name their fields here too.

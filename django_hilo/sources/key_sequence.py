@@ -190,7 +190,9 @@ class KeySequence(StoredCounter):
         except ReservationTimeout as error:
             raise ReservationTimeout(
                 f"{error} TRUNCATE ... RESTART IDENTITY and ALTER lock a table or its "
-                f"sequence until the commit: take the keys before, or commit first."
+                f"sequence until the commit: take the keys before, or commit first. So "
+                f"does a key from the column's default, if the sequence is far below "
+                f"the rows."
             ) from error
 
 

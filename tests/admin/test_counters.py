@@ -225,6 +225,14 @@ def test_counters_that_integer_keys_do_not_use(admin_client, tag):
     assert ("call raise_floor('numbers.Item', 1999)" in text_of(page)) is not is_used
 
 
+def test_a_counter_of_a_collection_with_a_source(admin_client, settings):
+    settings.HILO = {**settings.HILO, "SOURCES": {"orders": hibernate.HiLo(9)}}
+    data = {"database": "default", "collection": "orders", "node_tag": "A"}
+    page = admin_client.post(LIST + "add/", data | {"max": 999}, follow=True)
+    assert "call raise_floor('records.Order', 999)" in text_of(page)
+    assert not HiLoDocument.objects.exists()
+
+
 def test_a_counter_of_integer_keys_on_another_database(admin_client, settings):
     settings.HILO = {**settings.HILO, "DATABASE": "other"}
     data = {"database": "other", "collection": "numbers_item", "max": 999}

@@ -72,6 +72,15 @@ def test_the_method_of_the_hint(links, monkeypatch):
     assert warned() == []
 
 
+def test_an_url_of_its_own(links, monkeypatch):
+    for each in ADMINS:
+        monkeypatch.setattr(
+            each, "get_view_on_site_url", lambda self, obj=None: "/site/"
+        )
+    assert links() == ["/site/", "/site/"]
+    assert warned() == []
+
+
 def test_no_links(links, monkeypatch):
     for each in ADMINS:
         monkeypatch.setattr(each, "view_on_site", False)

@@ -1,6 +1,6 @@
+import itertools
 import sqlite3
 import time
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -332,9 +332,19 @@ class TestRetries:
 
     def test_it_gives_up_under_a_frozen_clock(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
-        frozen = SimpleNamespace(monotonic=lambda: 1.0, sleep=time.sleep)
-        monkeypatch.setattr(retry, "time", frozen)
+        monkeypatch.setattr(retry, "_clock", lambda: 1.0)
         fail = Mock(side_effect=[deadlock()] * 2_000)
+        monkeypatch.setattr(reservation, "_change_locked", fail)
+        with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
+            next_number(Order)
+
+    def test_it_gives_up_where_freezegun_freezes_and_each_try_waits(
+        self, monkeypatch, settings
+    ):
+        settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
+        monkeypatch.setattr(time, "monotonic", lambda: 1.0)
+        monkeypatch.setattr(retry.random, "uniform", lambda *_: 0)
+        fail = Mock(side_effect=itertools.repeat(deadlock()))
         monkeypatch.setattr(reservation, "_change_locked", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)

@@ -275,6 +275,15 @@ class TestOwnConnection:
         own = of_this_process()["default"]
         assert own._wrapper.settings_dict["CONN_MAX_AGE"] == 7
 
+    def test_a_caller_with_another_password_has_another_one(self, stays_open):
+        with transaction.atomic():
+            next_number(Order)
+        own, callers = of_this_process()["default"], connection.copy()
+        callers.settings_dict["PASSWORD"] = "another"
+        opened_before = own._wrapper
+        assert own._open(callers) is not opened_before
+        assert own._wrapper.settings_dict["PASSWORD"] == "another"
+
     def test_a_caller_that_holds_the_row_gets_an_error_and_loses_nothing(
         self, settings
     ):

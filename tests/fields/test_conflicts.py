@@ -1,7 +1,10 @@
 """Text ids of bulk_create() where rows exist, which keep ids of their own."""
 
+from unittest.mock import patch
+
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from django.db.models.sql import InsertQuery as Query
 
 from tests.apps.records.models import Person
 from tests.support.databases import IS_MYSQL
@@ -72,6 +75,20 @@ def test_only_ids_that_were_set_ask_for_none(django_assert_num_queries, old, opt
     with django_assert_num_queries(1) as queries:
         Person.objects.bulk_create(made, **options)
     assert "RETURNING" not in queries[0]["sql"]
+
+
+@pytest.mark.parametrize("options", [UPDATED, IGNORED], ids=["updated", "ignored"])
+def test_a_second_try(old, options):
+    made = people("old", "new")
+    with (
+        patch.object(Query, "get_compiler", side_effect=OperationalError("lost")),
+        pytest.raises(OperationalError),
+        transaction.atomic(),
+    ):
+        Person.objects.bulk_create(made, **options)
+    assert [each.pk for each in made] == [None, None]
+    Person.objects.bulk_create(made, **options)
+    check(made)
 
 
 def test_after_a_rollback(old):

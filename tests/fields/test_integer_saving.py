@@ -416,3 +416,13 @@ def test_the_default_collection(names, collection):
     found = collection_of_keys(*names)
     assert found.startswith(collection)
     assert check_collection(found) == found
+
+
+@pytest.mark.parametrize(
+    "options", [{"force_update": True}, {"update_fields": ["name"]}]
+)
+def test_an_update_of_a_proxy_without_a_key(options):
+    item = ItemProxy(name="none")
+    with pytest.raises(ValueError, match="primary key"):
+        item.save(**options)
+    assert item.pk is None

@@ -104,7 +104,7 @@ def test_a_check_writes_nothing_and_fails_if_a_counter_is_too_low():
     assert "need no change" in run("--check")
     insert_by_sql("orders/7-A")
     out = StringIO()
-    with pytest.raises(CommandError, match="1 of the counters are too low") as raised:
+    with pytest.raises(CommandError, match="Counters that are too low: 1") as raised:
         call_command("hilo_raise_max", "--check", stdout=out)
     assert raised.value.returncode == 1
     assert "would be raised from 0 to 7" in out.getvalue()

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from django_hilo.exceptions import CounterExhausted, ReservationTimeout, SourceMismatch
+from django_hilo.generator import next_numbers, raise_floor
 from django_hilo.sources import database, efcore, hibernate
 from django_hilo.sources.storages import Sequence
 from django_hilo.sources.storages.mariadb import MariaDB
@@ -79,6 +80,14 @@ def test_steps_of_the_server(make):
         drawn(source)
     execute(remedy.replace("...", "orders_seq"))
     assert drawn(source, 20) == [*range(1, 21)]
+
+
+@needs_sequences
+def test_values_that_a_cache_holds_do_not_come(make):
+    make("CREATE SEQUENCE orders_seq CACHE 1000")
+    assert drawn(SEQUENCE, 3) == [1, 2, 3]
+    raise_floor(SEQUENCE, 500)
+    assert next_numbers(SEQUENCE, 3) == [501, 502, 503]
 
 
 @needs_sequences
@@ -157,8 +166,8 @@ class TestRights:
         assert drawn(SEQUENCE) == [*range(1, 33)]
 
     def test_a_short_way_is_drawn(self):
-        SEQUENCE.raise_floor("default", 950)
-        assert drawn(SEQUENCE)[0] == 951
+        SEQUENCE.raise_floor("default", 900_000)
+        assert drawn(SEQUENCE)[0] == 900_001
 
     def test_a_long_way_is_the_owners(self):
         assert drawn(SEQUENCE)[0] == 1
@@ -187,8 +196,8 @@ class TestTheLockOfARaise:
             yield
 
     def test_a_short_way_needs_none(self, partner_who_drew):
-        SEQUENCE.raise_floor("default", 950)
-        assert drawn(SEQUENCE)[0] == 951
+        SEQUENCE.raise_floor("default", 900_000)
+        assert drawn(SEQUENCE)[0] == 900_001
 
     def test_a_long_way_waits_for_a_bounded_time(self, partner_who_drew):
         with pytest.raises(ReservationTimeout, match="orders_seq"):

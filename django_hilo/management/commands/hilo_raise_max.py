@@ -12,7 +12,6 @@ from django_hilo._operations.highest_numbers import check_jump, highest_number, 
 from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
 from django_hilo._operations.report import told
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
-from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
 
@@ -100,7 +99,7 @@ class Command(BaseCommand):
             )
         if options["check"] and self.too_low:
             raise CommandError(
-                f"{self.too_low} of the counters are too low. Run hilo_raise_max "
+                f"Counters that are too low: {self.too_low}. Run hilo_raise_max "
                 f"without --check."
             )
 
@@ -111,10 +110,10 @@ class Command(BaseCommand):
         name = f"{field}: Max of {target.collection!r} on {target.using!r}"
         raise_it = partial(target.source.raise_floor, target.using, highest)
         self.raise_if_lower(name, current, found, raise_it)
-        is_own = isinstance(target.source, OwnCounter)
-        if is_own and 0 < highest <= current and not self.only_looks:
-            # After a restore the counter has the ticket of a range whose return must
-            # not lower Max under the highest id.
+        if 0 < highest <= current and not self.only_looks:
+            # After a restore our counter has the ticket of a range whose return must
+            # not lower Max under the highest id, and MariaDB's sequences have lower
+            # values in a cache.
             raise_it()
 
     def raise_gapless(self, field: Any, using: str) -> None:

@@ -52,7 +52,10 @@ class MariaDB:
     def raise_to(
         self, connection: BaseDatabaseWrapper, state: State, value: int
     ) -> None:
-        """Raise the next value to at least ``value``; SETVAL never lowers it."""
+        """Raise the next value to at least ``value``; SETVAL never lowers it.
+
+        Also if the state is over it: values in the server's cache come first.
+        """
         rows_of(connection, f"SELECT SETVAL({self._sequence}, %s, 0)", [value])
 
     def is_used_up(self, error: Exception) -> bool:

@@ -12,8 +12,9 @@ from django_hilo.exceptions import SourceMismatch
 from django_hilo.sources.storages.base import RUNS, State
 from django_hilo.sources.storages.catalog import escaped
 
-# How far a sequence is raised by drawing, in a few milliseconds.
-_DRAWN_AT_MOST = 10_000
+# How far a sequence is raised by drawing, in less than a second. A restart waits for
+# each transaction that drew from the sequence, and makes others wait.
+_DRAWN_AT_MOST = 1_000_000
 
 
 class PostgreSQL:
@@ -35,12 +36,15 @@ class PostgreSQL:
             f"FROM generate_series(1, %s)) {RUNS.format(step=int(increment))}",
             [*self._parameters, count],
         )
+        self._wait_for_standby(connection)
+        return runs
+
+    def _wait_for_standby(self, connection: BaseDatabaseWrapper) -> None:
         if settings.SYNCHRONOUS_COMMIT in WITH_STANDBY:
             # nextval() logs 32 values ahead: the session that takes the others has
             # nothing to commit, and would not wait for the session that does.
             message = "SELECT pg_logical_emit_message(true, 'django_hilo', '')"
             rows_of(connection, message)
-        return runs
 
     def state(self, connection: BaseDatabaseWrapper) -> State | None:
         """Return the state of a sequence, None if it does not exist.
@@ -92,7 +96,10 @@ class PostgreSQL:
 
     def _draw_for_nobody(self, connection: BaseDatabaseWrapper, count: int) -> int:
         """Draw ``count`` values, and return the highest."""
-        return max(int(last) for _, last in self.draw(connection, 1, count))
+        draw = f"SELECT max(nextval({self._sequence})) FROM generate_series(1, %s)"
+        [(last,)] = rows_of(connection, draw, [*self._parameters, count])
+        self._wait_for_standby(connection)
+        return int(last)
 
     def _restart(
         self, connection: BaseDatabaseWrapper, state: State, value: int

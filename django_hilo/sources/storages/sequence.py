@@ -186,8 +186,6 @@ class Sequence(Storage):
             if stored > state.highest:
                 reason = f"it would become {stored}, but its limit is {state.highest}"
                 raise self._exhausted(connection, reason)
-            if state.next is not None and state.next >= stored:
-                return
             self._sql(connection).raise_to(connection, state, stored)
 
     def faults(self, db: str, formula: Formula) -> list[Fault]:
