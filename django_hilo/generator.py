@@ -30,6 +30,7 @@ from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import kept_open
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor, check_number
 
@@ -161,8 +162,9 @@ def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> Non
     found = resolve(target, using)
     found.source.raise_floor(found.using, check_number(number))
     explicit_ids.drop_held(found)
-    # A session of PostgreSQL may have lower values of a sequence in its cache.
-    pool.current().counter(found.key).see(number)
+    if not isinstance(found.source, OwnCounter):
+        # A session of PostgreSQL may have lower values of a sequence in its cache.
+        pool.current().counter(found.key).see(number)
 
 
 @kept_open()
