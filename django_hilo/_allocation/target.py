@@ -223,10 +223,7 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
 
 
 def has_models() -> bool:
-    """Whether the models of django_hilo are loaded, as they are if it is installed.
-
-    The registry of apps may be narrower now: tests and migrations narrow it.
-    """
+    """Whether the app is installed, also where tests narrow the registry of apps."""
     return "django_hilo.models" in sys.modules
 
 

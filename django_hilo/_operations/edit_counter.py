@@ -11,14 +11,14 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import pool
-from django_hilo._allocation.target import Target, fields_of, given_source, resolve
+from django_hilo._allocation.target import Target, fields_of, resolve
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.id_format import format_of
-from django_hilo._operations.locations import served_by
+from django_hilo._operations.used_counters import check_used
 from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.reservation import change_counter
-from django_hilo.exceptions import CounterNotLowered, CounterNotUsed
+from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import check_collection, check_node_tag, check_number
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import Change, send_counter_changed
@@ -41,45 +41,6 @@ def target_of(document: HiLoDocument) -> Target:
     width = getattr(field, "width", None) or 0
     source = OwnCounter(collection, document.node_tag)
     return Target.of(collection, using, source, field, width)
-
-
-def fields_using(document: HiLoDocument) -> list[Any]:
-    """Return the fields whose ids come from a stored counter.
-
-    Integer keys have another one on PostgreSQL, and none with a node tag.
-    """
-    found = []
-    for field in fields_of(document.collection):
-        is_plain = not field.is_integer and given_source(field) is None
-        if is_plain or _counts(document, field):
-            found.append(field)
-    return found
-
-
-def _counts(document: HiLoDocument, field: Any) -> bool:
-    """Whether a stored counter is that of an integer key, or of a source."""
-    using, tag = database_of(document), document.node_tag
-    # The rows may be on any database that this one serves.
-    found = (resolve(field, alias) for alias in (using, *served_by(using)))
-    key = using, (document.collection.lower(), tag)
-    return any((each.using, each.source.key) == key for each in found)
-
-
-def _check_used(document: HiLoDocument, number: int) -> None:
-    fields = fields_of(document.collection)
-    if not fields or fields_using(document):
-        return
-    model, using = fields[0].model._meta.label, database_of(document)
-    source = resolve(fields[0], using).source.name
-    known = {"model": model, "database": using, "source": source}
-    raise CounterNotUsed(
-        _(
-            "The keys of %(model)s on %(database)r come from %(source)s. To start them "
-            "at %(next)s, call raise_floor('%(model)s', %(number)s) of "
-            "django_hilo.generator."
-        )
-        % {**known, "number": number, "next": number + 1}
-    )
 
 
 def id_at(document: HiLoDocument, number: int) -> str:
@@ -142,7 +103,7 @@ def _raise(
     document: HiLoDocument, number: int, user: Any, change: Change
 ) -> HiLoDocument:
     check_number(number, 0, "Max")
-    _check_used(document, number)
+    check_used(document, number)
     before = 0
 
     def lift(row: HiLoDocument, prefix: str) -> dict[str, Any]:

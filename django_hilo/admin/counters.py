@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._operations import edit_counter, report
+from django_hilo._operations import edit_counter, report, used_counters
 from django_hilo._operations.locations import served_by
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
 from django_hilo.admin.confirmation import ChangeCounterForm, effects_of
@@ -72,7 +72,7 @@ class HiLoDocumentAdmin(NumberAdmin):
     actions = (raise_to_highest, reserve_block)
 
     def fields_using(self, counter: HiLoDocument) -> list[Any]:
-        return edit_counter.fields_using(counter)
+        return used_counters.fields_using(counter)
 
     @admin.display(description=_("node tag"), ordering="node_tag")
     def tag(self, document: HiLoDocument) -> str:
