@@ -63,7 +63,7 @@ class CounterNotLowered(HiLoError):
 
 
 class CounterNotUsed(HiLoError):
-    """The integer keys of the collection come from another counter."""
+    """The ids of the collection come from another counter."""
 
 
 class TableMissing(HiLoError):

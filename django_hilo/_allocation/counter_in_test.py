@@ -33,7 +33,6 @@ class Start(NamedTuple):
     prefixes: dict[str, str]
     # The ranges of tests, which share them: each takes numbers by itself.
     ranges: dict[tuple[CounterKey, int, int], Reservation]
-
     # The integer keys that tests needed so far.
     columns: dict[CounterKey, ColumnCounter]
 

@@ -13,7 +13,8 @@ from django_hilo.models import HiLoDocument
 def fields_using(document: HiLoDocument) -> list[Any]:
     """Return the fields whose ids come from a stored counter.
 
-    Integer keys have another one on PostgreSQL, and none with a node tag.
+    Integer keys have another one on PostgreSQL, and none with a node tag. Collections
+    with a source have another one, too.
     """
     found = []
     for field in fields_of(document.collection):

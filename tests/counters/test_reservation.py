@@ -344,7 +344,8 @@ class TestRetries:
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
         monkeypatch.setattr(time, "monotonic", lambda: 1.0)
         monkeypatch.setattr(retry.random, "uniform", lambda *_: 0)
-        fail = Mock(side_effect=itertools.repeat(deadlock()))
+        # More than fit into that time, and yet an end.
+        fail = Mock(side_effect=itertools.repeat(deadlock(), 200_000))
         monkeypatch.setattr(reservation, "_change_locked", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)
