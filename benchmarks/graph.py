@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
-from benchmarks.databases import FAR, TITLES, empty
+from benchmarks.databases import TITLES, empty
 from benchmarks.reservations import counted
 from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
@@ -42,13 +42,14 @@ LINES = 5
 # Orders of a turn, each in a transaction of its own.
 REQUESTS = 10
 AUTO, HILO, INTEGER = "BigAutoField", "HiLoField", "HiLoBigAutoField"
+UUID7 = "UUIDField, uuid7"
 LOOP = "CharField, ids of a loop"
 PAIRS = {
     HILO: (Order, Line),
     INTEGER: (NumberOrder, NumberLine),
     AUTO: (AutoOrder, AutoLine),
     "UUIDField, uuid4": (UuidOrder, UuidLine),
-    "UUIDField, uuid7": (Uuid7Order, Uuid7Line),
+    UUID7: (Uuid7Order, Uuid7Line),
     # What Django and the database take for text, whoever makes it.
     LOOP: (TextOrder, TextLine),
 }
@@ -70,20 +71,17 @@ def both(bench: Bench, using: str, where: str, picture: str = "") -> Iterator[Fi
     }
     figures = interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
     returns = connections[using].features.can_return_rows_from_bulk_insert
-    late = "graph_auto" if returns else "graph_one_by_one" + "_far" * (using == FAR)
+    late = "graph_auto" if returns else "graph_one_by_one"
     pairs = {
         late: (AUTO, HILO),
         "graph_uuid": ("UUIDField, uuid4", HILO),
-        "graph_uuid7": ("UUIDField, uuid7", HILO),
+        "graph_uuid7": (UUID7, HILO),
     }
     yield from compared(figures, pairs, where, "ms")
     title = f"{orders:,} orders of {LINES} lines, {where}"
     yield Peers(title, "ms", spreads(figures, 1e3), picture)
     warm(using)
-    turns = {
-        name: partial(_one_by_one, *PAIRS[name], using, REQUESTS)
-        for name in (HILO, AUTO)
-    }
+    turns = {name: partial(requests, *PAIRS[name], using) for name in (HILO, AUTO)}
     with only_new_garbage():
         figures = interleaved(turns, bench.scaled(60, 5), bench.seconds(8), bench.seed)
     yield from compared(figures, {"request": (AUTO, HILO)}, where, "ms")
@@ -150,13 +148,17 @@ def _give_ids(model: Any, objects: list[Any], using: str) -> None:
             each.id = f"{name}/{number}-A"
 
 
-def _one_by_one(order: Any, line: Any, using: str, count: int) -> float:
-    def requests() -> None:
-        for _ in range(count):
+def requests(
+    order: Any, line: Any, using: str, clock: Callable[[], float] = perf_counter
+) -> float:
+    """Return the seconds of an order with its lines, in a transaction."""
+
+    def answer() -> None:
+        for _ in range(REQUESTS):
             with transaction.atomic(using):
                 _create(order, line, using)
 
-    return seconds_of(requests) / count
+    return seconds_of(answer, clock) / REQUESTS
 
 
 def _create(order: Any, line: Any, using: str) -> None:

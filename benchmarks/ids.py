@@ -16,7 +16,7 @@ from benchmarks.statements import IDS, SETTING, STATEMENTS
 
 UUID4 = "str(uuid.uuid4())"
 PAIRS = {
-    "iter_ids": (UUID4, "next(ids)"),
+    "iter_ids": (UUID4, "next(iter_ids(Order))"),
     "next_id": (UUID4, "next_id(Order)"),
     "next_number": (UUID4, "next_number(Order)"),
     "anext_id": (UUID4, "await anext_id(Order)"),
@@ -35,8 +35,8 @@ def measure(bench: Bench) -> Iterator[Finding]:
     processes = bench.scaled(PROCESSES, 2)
     figures = by_processes(processes, bench.seed, list(STATEMENTS), keep)
     yield from found(figures)
-    candidates = spreads({name: figures[name] for name in IDS}, 1e9)
-    yield Peers("An id, out of memory", "ns", candidates, "ids")
+    candidates = spreads({f"`{name}`": figures[name] for name in IDS}, 1e9)
+    yield Peers("ns of CPU time", "ns", candidates, "ids")
 
 
 def found(figures: Figures) -> Iterator[Result]:

@@ -1,4 +1,4 @@
-"""A report as a page of Markdown: a table and a plot for each question."""
+"""A report as a page of Markdown: tables and a plot for each question."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.databases import TITLES
-from benchmarks.goals import QUESTIONS, Goal, Question
+from benchmarks.goals import QUESTIONS
+from benchmarks.questions import Question
 from benchmarks.results import Curve, Peers, Report, Result, Skipped
-from benchmarks.rounds import Spread
 
-# The first part of where a figure was measured, and the column that it stands in.
-PLACES = ("memory", *TITLES.values())
+PLACES = list(TITLES.values())
+# What differs less is the same: the next run could have it the other way round.
+NOISE = 0.02
 START, END = "<!-- made by python -m benchmarks -->", "<!-- end -->"
 
 
@@ -25,7 +26,7 @@ def write(report: Report, page: Path) -> None:
 
 def rendered(report: Report) -> str:
     """Return all of a report."""
-    drawn = {each.picture for each in report.of(Peers) if each.picture}
+    drawn = {each.name for each in report.of(Peers)}
     drawn |= {each.name for each in report.of(Curve)}
     parts = [
         *(answered(question, report, drawn) for question in QUESTIONS),
@@ -36,31 +37,46 @@ def rendered(report: Report) -> str:
 
 
 def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[str]:
-    """Yield a question, its table and its plot."""
+    """Yield a question, its tables and its plot, if anything was measured."""
+    peers = [each for each in report.of(Peers) if each.name == question.peers]
     results = [found for found in report.results if found.goal in question.goals]
-    if not results:
+    if not peers and not results:
         return
     yield from (f"## {question.title}", "", question.answer, "")
-    places = [
-        place for place in PLACES if any(place == at(each)[0] for each in results)
-    ]
-    yield row(("", "beside", "goal", *places))
-    yield f"|{'---|' * (3 + len(places))}"
-    rows: dict[tuple[str, ...], dict[str, str]] = {}
-    for found in results:
-        goal = found.goal
-        place, *rest = at(found)
-        name = (
-            ", ".join([goal.what, *rest]),
-            goal.beside or "-",
-            bars(goal),
-        )
-        rows.setdefault(name, {})[place] = cell(found)
-    for name, cells in rows.items():
-        yield row((*name, *(cells.get(place, "") for place in places)))
-    yield ""
+    if peers:
+        yield from (*side_by_side(peers), "")
+    if results:
+        yield from (*compared(results), "")
     if question.picture in drawn:
         yield from (f"![{question.title}](benchmarks/{question.picture}.svg)", "")
+
+
+def side_by_side(peers: list[Peers]) -> Iterator[str]:
+    """Yield a table with a row a candidate, from the least of the first column."""
+    yield from head("", *(each.title for each in peers))
+    first = peers[0].candidates
+    for name in sorted(first, key=lambda name: first[name].median):
+        yield row((name, *(figure(each.candidates[name].median) for each in peers)))
+
+
+def compared(results: list[Result]) -> Iterator[str]:
+    """Yield a table with a column a database, or with the parts of the only one."""
+    is_single = len({at(found)[0] for found in results}) == 1
+    besides = {found.goal.beside for found in results}
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for found in results:
+        place, *rest = at(found)
+        column = ", ".join(rest) or place if is_single else place
+        name = found.goal.what if is_single else ", ".join([found.goal.what, *rest])
+        label = (name, found.goal.beside) if len(besides) > 1 else (name,)
+        rows.setdefault(label, {})[column] = cell(found)
+    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+    if not is_single:
+        columns.sort(key=PLACES.index)
+    beside = ("", "beside") if len(besides) > 1 else (f"beside {besides.pop()}",)
+    yield from head(*beside, *columns)
+    for label, cells in rows.items():
+        yield row((*label, *(cells.get(column, "") for column in columns)))
 
 
 def at(found: Result) -> list[str]:
@@ -69,11 +85,20 @@ def at(found: Result) -> list[str]:
 
 
 def cell(found: Result) -> str:
-    """Return a median with its spread; its unit is that of the goal."""
-    median = figure(found.figure.median) + "x" * (found.goal.unit == "x")
-    median = f"**{median}**" if found.is_met else median
-    is_counted = found.figure.rounds == 1
-    return median if is_counted else f"{median} ({spread(found.figure)})"
+    """Return a ratio of time in words, or a figure with its unit."""
+    goal, median = found.goal, found.figure.median
+    if goal.unit != "x":
+        return number(median, goal.unit)
+    return in_words(1 / median if goal.at_most else median)
+
+
+def in_words(speed: float) -> str:
+    """Say how much faster or slower something is."""
+    times = max(speed, 1 / speed)
+    if times < 1 + NOISE:
+        return "same"
+    much = f"{figure(times)}x" if times >= 2 else f"{round(times * 100) - 100}%"
+    return f"{much} {'faster' if speed > 1 else 'slower'}"
 
 
 def skipped(sentences: Iterable[Skipped]) -> Iterator[str]:
@@ -85,54 +110,29 @@ def skipped(sentences: Iterable[Skipped]) -> Iterator[str]:
 
 def machine(facts: dict[str, Any]) -> Iterator[str]:
     """Yield what the figures were made on."""
-    packages = ", ".join(f"{name} {v}" for name, v in facts["packages"].items())
+    versions = {
+        TITLES[alias]: known["version"] for alias, known in facts["databases"].items()
+    }
+    known = {"Python": facts["Python"], **facts["packages"], **versions}
     yield from ("## The machine", "")
     yield f"{facts['when']}, {'a quick run' if facts['quick'] else 'a whole run'}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
-        f"load before the run {facts['load before']}, Python {facts['Python']}, "
-        f"{packages}."
+        f"load before the run {facts['load before']}, "
+        f"{', '.join(' '.join(pair) for pair in known.items())}. "
+        "[results.json](benchmarks/results.json) also says what a commit waits for on "
+        "each database, and how long a query and a commit take."
     )
-    yield from (
-        "",
-        "| database | version | what a commit waits for "
-        "| `SELECT 1`, us | `INSERT` and commit, us |",
-        "|---|---|---|---|---|",
-    )
-    for alias, known in facts["databases"].items():
-        yield row(
-            (
-                TITLES[alias],
-                known["version"],
-                known["durability"],
-                figure(known["SELECT 1, us"]),
-                figure(known["INSERT and commit, us"]),
-            )
-        )
     yield ""
+
+
+def head(*cells: str) -> Iterator[str]:
+    yield row(cells)
+    yield f"|{'---|' * len(cells)}"
 
 
 def row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def spread(of: Spread) -> str:
-    return f"{figure(of.least)} to {figure(of.most)}"
-
-
-def wanted(goal: Goal, where: str) -> str:
-    """Return the bar of a place, with its side."""
-    return f"{'≤' if goal.at_most else '≥'} {number(goal.bar(where), goal.unit)}"
-
-
-def bars(goal: Goal) -> str:
-    """Return a goal, and the places where it is another one."""
-    others = [
-        f"{place} {number(bar, goal.unit)}"
-        for place, bar in goal.on.items()
-        if bar != goal.goal
-    ]
-    return ", ".join([wanted(goal, ""), *others])
 
 
 def number(value: float, unit: str) -> str:

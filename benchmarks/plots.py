@@ -42,8 +42,8 @@ def draw(report: Report, folder: Path) -> None:
         if each.name in wanted:
             curve(each, folder / f"{each.name}.svg")
     for each in report.of(Peers):
-        if each.picture in wanted:
-            dots(each, folder / f"{each.picture}.svg")
+        if each.name in wanted:
+            dots(each, folder / f"{each.name}.svg")
 
 
 def curve(found: Curve, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from threading import BrokenBarrierError
@@ -24,6 +24,17 @@ class Rush:
     rate: float
     # Seconds of each call, of all of them.
     waits: list[float]
+
+
+def in_turn(ids: Sequence[Any], processes: int, size: int) -> list[Any]:
+    """Return ids as processes insert them in turn, each from ranges of its own."""
+    ordered = []
+    for start in range(0, len(ids), processes * size):
+        of_all = ids[start : start + processes * size]
+        of_each = -(-len(of_all) // processes)
+        for turn in range(of_each):
+            ordered += of_all[turn::of_each]
+    return ordered
 
 
 def rush(

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import GOALS, Goal
+from benchmarks.goals import GOALS
+from benchmarks.questions import Goal
 from benchmarks.rounds import Figures, Spread, ratio, spreads
 
 # How many there are in a second.
@@ -54,8 +55,8 @@ class Peers:
     title: str
     unit: str
     candidates: dict[str, Spread]
-    # Its file's name, where there is one.
-    picture: str = ""
+    # That of its plot or its table on the page, where there is one.
+    name: str = ""
 
 
 @dataclass(frozen=True)

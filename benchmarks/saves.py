@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from time import perf_counter
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
@@ -15,7 +14,6 @@ from benchmarks.databases import TITLES, empty
 from benchmarks.reservations import counted
 from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
-    Figures,
     Spread,
     interleaved,
     only_new_garbage,
@@ -31,11 +29,9 @@ from benchmarks.shop.models import (
     UuidOrder,
 )
 
-# Rows of a turn, of one transaction and of one each. The fewer, the more rounds there
-# are, and the less the machine changes inside one.
-TOGETHER = 50
-ALONE = 10
-PICTURED = "PostgreSQL, autocommit"
+# Of a turn. The fewer, the more rounds there are, and the less the machine changes
+# inside one.
+ROWS = 10
 MODELS = {
     "HiLoField": Order,
     "HiLoBigAutoField": NumberOrder,
@@ -51,41 +47,19 @@ PAIRS = {
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare rows in autocommit and in a transaction, on each database."""
+    """Compare rows that are committed one by one, on each database."""
     for alias in bench.aliases:
         yield statements(alias)
-        for in_atomic in (False, True):
-            mode = "atomic()" if in_atomic else "autocommit"
-            where = f"{TITLES[alias]}, {mode}"
-            rounds, seconds = bench.scaled(200, 9), bench.seconds(12)
-            figures = timed(alias, in_atomic, rounds, seconds, bench.seed)
-            yield from found(figures, where)
-
-
-def found(figures: Figures, where: str) -> Iterator[Finding]:
-    """Yield the ratios to both fields, and all candidates."""
-    yield from compared(figures, PAIRS, where, "us a row")
-    picture = "create" if where == PICTURED else ""
-    candidates = spreads(figures, 1e6)
-    yield Peers(f"`create()`, {where}", "us a row", candidates, picture)
-
-
-def timed(
-    alias: str,
-    in_atomic: bool,
-    rounds: int,
-    seconds: float,
-    seed: int,
-) -> Figures:
-    """Return the seconds of a row, round by round."""
-    warm(alias)
-    turns = {
-        name: partial(turn, model, alias, in_atomic) for name, model in MODELS.items()
-    }
-    with only_new_garbage():
-        figures = interleaved(turns, rounds, seconds, seed)
-    empty(alias, *MODELS.values())
-    return figures
+        warm(alias)
+        turns = {name: partial(turn, model, alias) for name, model in MODELS.items()}
+        rounds, seconds = bench.scaled(200, 9), bench.seconds(12)
+        with only_new_garbage():
+            figures = interleaved(turns, rounds, seconds, bench.seed)
+        empty(alias, *MODELS.values())
+        yield from compared(figures, PAIRS, TITLES[alias], "us a row")
+        title = f"`create()` and its commit, {TITLES[alias]}"
+        picture = "create" * (alias == bench.server)
+        yield Peers(title, "us a row", spreads(figures, 1e6), picture)
 
 
 def warm(alias: str) -> None:
@@ -107,8 +81,8 @@ def statements(alias: str) -> Result:
             counted() as reserved,
             CaptureQueriesContext(connections[alias]) as queries,
         ):
-            create(Order, alias, TOGETHER)
-    each = len(queries) / TOGETHER
+            create(Order, alias, ROWS)
+    each = len(queries) / ROWS
     return Result("create_statements", TITLES[alias], Spread.of([each]))
 
 
@@ -119,15 +93,6 @@ def create(model: Any, alias: str, rows: int) -> None:
         objects.create(name="chai", quantity=number)
 
 
-def turn(
-    model: Any, alias: str, in_atomic: bool, clock: Callable[[], float] = perf_counter
-) -> float:
+def turn(model: Any, alias: str) -> float:
     """Return the seconds of a row."""
-    if not in_atomic:
-        return seconds_of(lambda: create(model, alias, ALONE), clock) / ALONE
-
-    def create_together() -> None:
-        with transaction.atomic(alias):
-            create(model, alias, TOGETHER)
-
-    return seconds_of(create_together, clock) / TOGETHER
+    return seconds_of(partial(create, model, alias, ROWS)) / ROWS

@@ -1,4 +1,4 @@
-"""Indexes after inserts, and inserts into tables that are large already."""
+"""Indexes after inserts of one process or of several, and inserts into large tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.db import connections
 
 from benchmarks.bench import Bench
 from benchmarks.databases import POSTGRES, TITLES, empty
+from benchmarks.processes import in_turn
 from benchmarks.results import Finding, Peers, Result, Skipped
 from benchmarks.rounds import Spread, interleaved, ratio, seconds_of, spreads
 from benchmarks.shop.models import (
@@ -22,6 +23,8 @@ from benchmarks.shop.models import (
     NumberLine,
     NumberOrder,
     Order,
+    Uuid7Line,
+    Uuid7Order,
     UuidLine,
     UuidOrder,
     WideLine,
@@ -33,22 +36,29 @@ ROWS = 1_000_000
 GUARDED = 100_000
 # Of an order.
 LINES = 5
+# That insert in turn, each out of ranges of its own; and the numbers in a range.
+WRITERS = 8
+RANGE = 1024
+UUID4 = "`UUIDField`, uuid4"
 PAIRS = {
-    "native uuid4": (UuidOrder, UuidLine),
-    "HiLoField": (Order, Line),
-    "HiLoField(width=10)": (WideOrder, WideLine),
-    "HiLoBigAutoField": (NumberOrder, NumberLine),
-    "BigAutoField": (AutoOrder, AutoLine),
+    "`BigAutoField`": (AutoOrder, AutoLine),
+    "`HiLoBigAutoField`": (NumberOrder, NumberLine),
+    "`UUIDField`, uuid7": (Uuid7Order, Uuid7Line),
+    UUID4: (UuidOrder, UuidLine),
+    "`HiLoField(width=10)`": (WideOrder, WideLine),
+    "`HiLoField`": (Order, Line),
 }
 RATIOS = {
-    "indexes_text": "HiLoField",
-    "indexes_wide": "HiLoField(width=10)",
-    "indexes_integer": "HiLoBigAutoField",
+    "indexes_text": "`HiLoField`",
+    "indexes_wide": "`HiLoField(width=10)`",
+    "indexes_integer": "`HiLoBigAutoField`",
 }
 INSERTED = {"HiLoField": Order, "uuid4": UuidOrder, "bigint": AutoOrder}
 AT_ONCE = 20_000
 A_STATEMENT = 1_000
 MEGABYTE = 2**20
+# The table on the page.
+INDEXES = "indexes"
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -57,29 +67,35 @@ def measure(bench: Bench) -> Iterator[Finding]:
         yield Skipped("sizes of indexes, and large tables: set HILO_TEST_POSTGRES.")
         return
     rows = bench.scaled(ROWS, ROWS // 10)
-    yield from indexes(POSTGRES, rows)
+    yield from indexes(POSTGRES, rows, (1, WRITERS))
     yield from inserts(bench, POSTGRES, rows)
 
 
-def indexes(using: str, rows: int) -> Iterator[Finding]:
-    """Compare the indexes of orders and of so many lines."""
-    found = {}
+def indexes(
+    using: str, rows: int, processes: Sequence[int] = (1,)
+) -> Iterator[Finding]:
+    """Compare the indexes of orders and of so many lines, of some processes."""
+    found: dict[int, dict[str, float]] = {writers: {} for writers in processes}
     for name, (order, line) in PAIRS.items():
-        load(line, using, rows, list(load(order, using, rows // LINES)))
-        found[name] = index_bytes(using, order, line) / MEGABYTE
-        empty(using, order, line)
-    where = f"{TITLES[using]}, {rows:,} lines"
+        of_orders, of_lines = keys(order, using, rows // LINES), keys(line, using, rows)
+        for writers, sizes in found.items():
+            orders = load(order, using, rows // LINES, of_orders, writers)
+            load(line, using, rows, of_lines, writers, orders)
+            sizes[name] = index_bytes(using, order, line) / MEGABYTE
+            empty(using, order, line)
     for key, name in RATIOS.items():
-        figure = Spread.of([found[name] / found["native uuid4"]])
-        yield Result(key, where, figure)
-    candidates = {name: Spread.of([size]) for name, size in found.items()}
-    yield Peers(f"Indexes, {where}", "MB", candidates, "indexes")
+        figure = Spread.of([found[1][name] / found[1][UUID4]])
+        yield Result(key, f"{TITLES[using]}, {rows:,} lines", figure)
+    for writers, sizes in found.items():
+        title = "MB, one process" if writers == 1 else f"MB, {writers} processes"
+        candidates = {name: Spread.of([size]) for name, size in sizes.items()}
+        yield Peers(title, "MB", candidates, INDEXES)
 
 
 def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
     """Compare the rows that a table takes in a second when it has many."""
     for model in INSERTED.values():
-        load(model, using, rows)
+        load(model, using, rows, keys(model, using, rows))
     where = f"{TITLES[using]}, {rows:,} rows"
     turns = {name: partial(_turn, model, using) for name, model in INSERTED.items()}
     figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(30), bench.seed)
@@ -96,23 +112,35 @@ def keys(model: Any, using: str, count: int) -> Sequence[Any] | None:
     if model in (UuidOrder, UuidLine):
         bits = random.Random(f"{model}{count}").getrandbits
         return [uuid.UUID(int=bits(128), version=4) for _ in range(count)]
+    if model in (Uuid7Order, Uuid7Line):
+        return [model._meta.pk.get_default() for _ in range(count)]
     return None
 
 
 def load(
-    model: Any, using: str, count: int, orders: Sequence[Any] | None = None
+    model: Any,
+    using: str,
+    count: int,
+    ids: Sequence[Any] | None,
+    writers: int = 1,
+    orders: Sequence[Any] | None = None,
 ) -> Sequence[Any]:
-    """Insert rows in the order of their ids, as fast as PostgreSQL can; return ids."""
-    table, ids = model._meta.db_table, keys(model, using, count)
+    """Insert rows of one process, or of some in turn, by COPY; return their ids."""
+    if ids and hasattr(model.objects, "next_ids"):
+        ids = in_turn(ids, writers, RANGE)
+    table = model._meta.db_table
     columns = ["name", "quantity", *["order_id"] * bool(orders), *["id"] * bool(ids)]
     head = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     with connections[using].cursor() as cursor, cursor.copy(head) as rows:
         for number in range(count):
-            order = f"\t{orders[number // LINES]}" if orders else ""
+            # The order that its process inserted.
+            place = number // (LINES * writers) * writers + number % writers
+            order = f"\t{orders[place]}" if orders else ""
             id = f"\t{ids[number]}" if ids else ""
             rows.write(f"chai\t{number}{order}{id}\n")
     if ids is None:
-        return model.objects.using(using).order_by("id").values_list("id", flat=True)
+        stored = model.objects.using(using).order_by("id")
+        return list(stored.values_list("id", flat=True))
     return ids
 
 

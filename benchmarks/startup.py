@@ -64,7 +64,7 @@ AT_ONCE = 5
 def measure(bench: Bench) -> Iterator[Finding]:
     """Compare new processes with and without the app."""
     memory = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
-    where = f"memory, {MODELS} models"
+    where = TITLES[SQLITE]
     yield compared(bench, "startup", where, memory, MODELS, is_saved=False)
     if bench.server != SQLITE:
         server = connections[bench.server].settings_dict

@@ -39,7 +39,7 @@ WARM = Statement("next(ids)", OURS + "ids = iter_ids(Order)")
 WARM_IDS = 300_000
 
 STATEMENTS = {
-    "next(ids)": Statement("next(ids)", OURS + "ids = iter_ids(Order)"),
+    "next(iter_ids(Order))": Statement("next(ids)", OURS + "ids = iter_ids(Order)"),
     "next_id(Order)": Statement("next_id(Order)", OURS),
     "next_number(Order)": Statement("next_number(Order)", OURS),
     "await anext_id(Order)": Statement(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchmarks.markdown import number, spread, wanted
+from benchmarks.markdown import figure, number
+from benchmarks.questions import Goal
 from benchmarks.results import Report, Result, Skipped
+from benchmarks.rounds import Spread
 
 
 def show(report: Report) -> None:
@@ -31,3 +33,12 @@ def line(found: Result) -> tuple[str, ...]:
     reached = "met" if found.is_met else "MISSED"
     figures = f"[{spread(found.figure)} ({found.figure.rounds})]"
     return (found.key, found.where, median, figures, wanted(goal, found.where), reached)
+
+
+def spread(of: Spread) -> str:
+    return f"{figure(of.least)} to {figure(of.most)}"
+
+
+def wanted(goal: Goal, where: str) -> str:
+    """Return the bar of a place, with its side."""
+    return f"{'≤' if goal.at_most else '≥'} {number(goal.bar(where), goal.unit)}"
