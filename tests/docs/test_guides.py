@@ -130,7 +130,7 @@ def test_figures_of_the_comparison_are_those_of_the_benchmarks():
         measured += f" {float(median):.1f}"
     pages = page("explanation/comparison.md"), PROJECT / "README.md"
     text = "".join(each.read_text() for each in pages)
-    figures = re.findall(r"([\d.,]+)(?: (?:ns|us|ms|MB|rows/s)|x)(?!\w)", text)
+    figures = re.findall(r"([\d.,]+)(?: (?:ns|us|ms|MB|rows/s)|x|%)(?!\w)", text)
     assert len(figures) > 12
     for figure in figures:
         assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", measured), figure
