@@ -29,7 +29,8 @@ def _without_counters(alias: str) -> list[Any]:
         field
         for field in fields_on(alias)
         if isinstance(field, HiLoField)
-        and field.collection is field.convention is None
+        and field.collection is None
+        and field.convention is None
         and not field.any_id
     ]
     home = home_of(alias)
