@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "calls",
     "graph",
     "processor",
+    "loads",
     "suites",
     "contention",
     "waits",

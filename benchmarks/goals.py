@@ -84,6 +84,8 @@ LOAD = "`loaddata`"
 LOAD_GOALS = (1.25, 1.15, 1.15)
 SUITE, INTEGER_SUITE = f"100 tests, {TEXT}", f"100 tests, {INTEGER}"
 SUITE_GOALS = (1.35, 1.3, 1.3)
+ROWS_OF, OBJECTS, A_FILE = "plain rows", "objects", "`LOAD DATA`"
+BULK = "`bulk_create()`"
 INSERT = "multi-row `INSERT`"
 WITHOUT = "without `PREFETCH_AT`"
 INDEXES = "all indexes"
@@ -160,6 +162,20 @@ QUESTIONS = (
             _each(
                 "fixture_integer", f"{LOAD}, {INTEGER}", AUTO, LOAD_GOALS, at_most=True
             ),
+        ),
+    ),
+    Question(
+        "How fast can many rows be loaded?",
+        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit: the "
+        "program's processor time, and the whole time. `bulk_create()` creates objects "
+        "with a `BigAutoField`.",
+        (
+            _at_least("load_rows", ROWS_OF, BULK, 5),
+            _at_least("load_rows_wall", f"{ROWS_OF}, whole time", BULK, 2.5),
+            _at_least("load_file", A_FILE, BULK, 10),
+            _at_least("load_file_wall", f"{A_FILE}, whole time", BULK, 3),
+            _at_least("load_objects", OBJECTS, BULK, 1.4),
+            _at_least("load_objects_wall", f"{OBJECTS}, whole time", BULK, 1.2),
         ),
     ),
     Question(

@@ -29,6 +29,7 @@ _ALWAYS = {
     _of("viewsets", "check_viewsets"): checks.Tags.urls,
     _of("admin_links", "check_view_on_site"): checks.Tags.urls,
     _of("databases", "check_hidden_tags"): checks.Tags.database,
+    _of("renamed", "check_renamed"): checks.Tags.database,
     _of("sources", "check_missing"): checks.Tags.models,
     _of("sources", "check_sources"): checks.Tags.database,
     _of("sources", "check_other_writers"): checks.Tags.database,

@@ -13,7 +13,10 @@ from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import has_models, ids_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._collection_names import default_collection
+from django_hilo.fields._collection_names import (
+    collection_of_links,
+    default_collection,
+)
 from django_hilo.fields._doubtful_ids import MakesSure
 from django_hilo.fields._explicit_ids import ReadsExplicitIds
 from django_hilo.fields._notes import GIVEN, NOTE, Instances, Note, lasting_note
@@ -40,7 +43,9 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         """The collection, as ids show it."""
         if self.collection is not None:
             return self.collection
-        return default_collection(self.model.__name__)
+        is_made = self.model._meta.auto_created
+        name_of = collection_of_links if is_made else default_collection
+        return name_of(self.model.__name__)
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
         owner = getattr(self, "model", None)
