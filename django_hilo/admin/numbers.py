@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db import OperationalError, models
+from django.db import DatabaseError, models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -142,7 +142,7 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
         """Return the answer of a view, or show its page again with what went wrong."""
         try:
             return view(request, *args, **kwargs)
-        except (HiLoError, OperationalError) as error:
+        except (HiLoError, DatabaseError) as error:
             if request.method != "POST":
                 raise
             return self._refused(request, str(error), request.get_full_path())

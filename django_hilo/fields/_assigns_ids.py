@@ -6,7 +6,8 @@ from itertools import chain, repeat
 from typing import Any
 
 from django.core import checks
-from django.db import models, router
+from django.db import connections, models, router
+from django.db.models import Value
 
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
@@ -84,10 +85,21 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
             found = self.assign_missing([model_instance], using)
             if found:
                 self.raise_over(found, using)
+            if len(connections.settings) > 1 and not self.is_gapless:
+                return _PlainlyInserted(model_instance, self)
         return getattr(model_instance, self.attname)
 
+    def correct(self, using: str, instance: models.Model) -> None:
+        """Refuse or replace an id that is not from the counter of rows on ``using``."""
+        raise HiLoError(
+            f"bulk_create() of {instance._meta.label} on {using!r} has taken ids from "
+            f"the counter of another database, because its manager is not a "
+            f"HiLoManager (django_hilo.W107). Set objects = HiLoManager(), or base the "
+            f"manager on HiLoQuerySet."
+        )
+
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        # Nor do we learn the hints of its queryset, which a related manager adds.
+        # A guess, without the hints of its queryset: see `_PlainlyInserted`.
         return router.db_for_write(type(instance))
 
     @property
@@ -185,6 +197,25 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
+
+
+class _PlainlyInserted(Value):
+    """An id that a plain ``bulk_create()`` inserts; only the INSERT knows the database.
+
+    A related manager chooses it by its instance, for example.
+    """
+
+    def __init__(self, instance: models.Model, field: Any) -> None:
+        super().__init__(None, output_field=field)
+        self._instance = instance
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        field: Any = self.output_field
+        own, alias = field.assigned_for(self._instance), connection.alias
+        if own and field.target(own).key != field.target(alias).key:
+            field.correct(alias, self._instance)
+        self.value = field.value_of(self._instance)
+        return super().as_sql(compiler, connection)
 
 
 def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note]:

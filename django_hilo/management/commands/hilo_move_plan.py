@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._database.dialects.base import rows_of
-from django_hilo._operations.report import told
+from django_hilo._operations.report import reach, told
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.finding import Found, moves_in
 from django_hilo.moving.steps import Step
@@ -41,6 +41,7 @@ class Command(BaseCommand):
         app_label, name = options["app_label"], options["migration_name"]
         backwards = options["backwards"]
         try:
+            reach(connection.alias)
             for found in moves_in(app_label, name, connection, is_applied=backwards):
                 self.show_move(found, connection, backwards)
         except HiLoError as error:
