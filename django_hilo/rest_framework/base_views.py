@@ -78,7 +78,6 @@ class HiLoView(GenericAPIView[Any]):
 
     def sent(self) -> dict[str, Any]:
         """Return the validated body, or raise ValidationError."""
-        bodies.check_form(self.request)
         serializer = self.get_serializer(data=self.request.data)
         serializer.is_valid(raise_exception=True)
         bodies.check_keys(self.request.data, getattr(serializer, "fields", ()))

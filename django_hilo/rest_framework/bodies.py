@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from rest_framework import parsers
@@ -54,20 +53,6 @@ def check_keys(body: Iterable[Any], known: Iterable[str]) -> None:
     names = {"unknown": ", ".join(unknown[:5]), "known": ", ".join(known)}
     raise ParseError(text % names)
 
-
-def check_form(request: Request) -> None:
-    """Refuse a form in which no field was found, as in JSON with a form's header."""
-    kind, options = parse_header_parameters(request.content_type or "")
-    length = int(request.META.get("CONTENT_LENGTH") or 0)
-    # A form without fields is its last boundary: two dashes before and after it.
-    rest = length - len(options.get("boundary", "")) if length else 4
-    if kind.startswith("multipart/") and not request.data and rest not in (4, 6):
-        raise ParseError(
-            _(
-                "The form has no field between boundaries of its Content-Type. JSON "
-                "needs the Content-Type application/json."
-            )
-        )
 
 
 class JSONParser(parsers.JSONParser):

@@ -530,31 +530,6 @@ class TestBodies:
         assert not HiLoDocument.objects.exists()
         assert not GaplessCounter.objects.exists()
 
-    @pytest.mark.parametrize("boundary", ["x", "BoUnDaRyStRiNg"])
-    @pytest.mark.parametrize("body", [b'{"count": 5}', b"--other--", b"----", b" "])
-    def test_a_form_without_its_boundary(self, client, boundary, body):
-        kind = f"multipart/form-data; boundary={boundary}"
-        answer = client.post(NEXT, body, content_type=kind)
-        assert answer.status_code == 400
-        assert "needs the Content-Type application/json" in answer.json()["detail"]
-        assert not HiLoDocument.objects.exists()
-
-    def test_so_is_one_that_the_check_of_tokens_has_read(self, boss):
-        client = APIClient(enforce_csrf_checks=True)
-        client.force_login(boss)
-        client.cookies["csrftoken"] = "a" * 32
-        kind = "multipart/form-data; boundary=x"
-        token = {"HTTP_X_CSRFTOKEN": "a" * 32}
-        answer = client.post(NEXT, b'{"count": 5}', content_type=kind, **token)
-        assert answer.status_code == 400
-        assert "boundaries" in answer.json()["detail"]
-
-    @pytest.mark.parametrize("end", [b"", b"\r\n"])
-    def test_a_form_without_fields(self, client, end):
-        kind = "multipart/form-data; boundary=x"
-        answer = client.post(NEXT, b"--x--" + end, content_type=kind)
-        assert answer.json()["ids"] == ["orders/1-A"]
-
     def test_a_request_that_takes_no_keys(self, client):
         answer = post(client, "/hilo/gapless/orders/next/", {"count": 5})
         text = "Unknown keys: 'count'. This request takes none."
