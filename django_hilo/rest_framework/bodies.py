@@ -54,7 +54,6 @@ def check_keys(body: Iterable[Any], known: Iterable[str]) -> None:
     raise ParseError(text % names)
 
 
-
 class JSONParser(parsers.JSONParser):
     """DRF's, for which deep nesting and surrogates are mistakes of the client too."""
 
