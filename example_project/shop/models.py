@@ -7,7 +7,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
 
 CENT = Decimal("0.01")
@@ -138,7 +138,8 @@ class OrderLine(models.Model):
 
 
 class Invoice(models.Model):
-    id = HiLoField(primary_key=True, anchor="order")
+    # No number is missing between two invoices: the insert takes it.
+    id = GaplessIdField(primary_key=True)
     order = models.ForeignKey(
         Order, models.PROTECT, related_name="invoices", verbose_name=_("order")
     )
