@@ -37,6 +37,7 @@ MEASUREMENTS = (
     "far",
     "growth",
     "large",
+    "fleet",
 )
 
 
