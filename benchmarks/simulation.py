@@ -64,10 +64,11 @@ class Fleet:
     """
 
     def __init__(self, workers: int, capacity: int, start: float = 0.0) -> None:
-        self.random = random.Random(1)  # noqa: S311 - no secret
+        self.random = random.Random(1)
         self.capacity, self.start = capacity, start
-        steps = [FASTEST / SLOWEST] * workers
-        self.workers = [Worker(SLOWEST * step ** self.random.random()) for step in steps]
+        spread = FASTEST / SLOWEST
+        shares = [self.random.random() for _ in range(workers)]
+        self.workers = [Worker(SLOWEST * spread**share) for share in shares]
         self.found = Outcome()
         # When workers need a range; those that wait for the row, and since when.
         self.needs: list[tuple[float, int]] = []
