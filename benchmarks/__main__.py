@@ -38,6 +38,7 @@ MEASUREMENTS = (
     "far",
     "growth",
     "large",
+    "fleet",
 )
 
 
