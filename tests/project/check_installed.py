@@ -19,6 +19,8 @@ from django_hilo.generator import next_id  # noqa: E402
 # What needs an extra, or pytest, and the package that it lacks.
 OPTIONAL = {
     "django_hilo.rest_framework": "rest_framework",
+    "django_hilo.metrics.opentelemetry": "opentelemetry",
+    "django_hilo.metrics.prometheus": "prometheus_client",
     "django_hilo.pytest_plugin": "pytest",
 }
 
