@@ -26,6 +26,8 @@ _ALWAYS = {
     _of("models", "check_collections"): checks.Tags.models,
     _of("models", "check_integers"): checks.Tags.models,
     _of("models", "check_managers"): checks.Tags.models,
+    _of("orderings", "check_orderings"): checks.Tags.models,
+    _of("orderings", "check_admin_orderings"): checks.Tags.admin,
     _of("viewsets", "check_viewsets"): checks.Tags.urls,
     _of("admin_links", "check_view_on_site"): checks.Tags.urls,
     _of("databases", "check_hidden_tags"): checks.Tags.database,
