@@ -20,13 +20,10 @@ from example_project.shop.models import Invoice, Order
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 
-def test_the_front_page_leads_to_counters_and_documentation(
-    open_as, superuser, picture
-):
+def test_the_front_page_leads_to_counters_and_documentation(open_as, superuser):
     load(made_up_graph(), "default", lambda name, count: None)
     page = open_as(superuser, "/")
     expect(page.get_by_role("row", name="orders A order 200")).to_be_visible()
-    picture(page, "front-page")
     page.get_by_role("link", name="orders", exact=True).click()
     expect(page.locator("input[name=max]")).to_have_value("200")
     page.go_back()
