@@ -57,7 +57,7 @@ move: $(VENV)/test ## Move three tables of 200,000 rows each to HiLo ids, and ba
 	HILO_TEST_MOVING_ROWS=200000 tests/project/on_each_database.sh $(BIN)/python -m pytest -q -s tests/long/moves/test_many_rows.py
 
 .PHONY: processes
-processes: $(VENV)/test ## Let processes write, adopt tables and raise counters beside each other.
+processes: $(VENV)/test ## Let processes write, adopt tables and raise counters beside each other; start 200 at once.
 	tests/project/on_each_database.sh $(BIN)/python -m pytest -q tests/long/processes
 
 .PHONY: torture
@@ -70,7 +70,7 @@ protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every orde
 	$(BIN)/python -m pytest -q tests/long/protocol
 
 .PHONY: cluster
-cluster: $(VENV)/cluster ## Break nodes of a Galera cluster, pairs of PostgreSQL and MariaDB, while ids are given.
+cluster: $(VENV)/cluster ## Break nodes of Galera and Group Replication, and primaries of PostgreSQL and MariaDB, while ids are given.
 	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/long/cluster
 
 .PHONY: hosting

@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "calls",
     "graph",
     "processor",
+    "loads",
     "suites",
     "contention",
     "waits",
@@ -37,6 +38,7 @@ MEASUREMENTS = (
     "far",
     "growth",
     "large",
+    "fleet",
 )
 
 

@@ -43,6 +43,8 @@ LOAD = "`loaddata`"
 LOAD_GOALS = (1.25, 1.15, 1.15)
 SUITE, INTEGER_SUITE = f"100 tests, {TEXT}", f"100 tests, {INTEGER}"
 SUITE_GOALS = (1.35, 1.3, 1.3)
+ROWS_OF, OBJECTS, A_FILE = "plain rows", "objects", "`LOAD DATA`"
+BULK = "`bulk_create()`"
 RESERVATION = "a reservation"
 NUMBER = "a number of django-sequences"
 ROWS = "rows per second"
@@ -99,6 +101,19 @@ QUESTIONS = (
             _at_least("graph_one_by_one", GRAPH, AUTO, 8),
         ),
         "graph",
+    ),
+    Question(
+        "What does a bulk load cost?",
+        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit, beside "
+        "objects with a `BigAutoField` and `bulk_create()`; in CPU time or whole time.",
+        (
+            _at_least("load_rows", ROWS_OF, BULK, 5),
+            _at_least("load_rows_wall", f"{ROWS_OF}, whole time", BULK, 2.5),
+            _at_least("load_file", A_FILE, BULK, 10),
+            _at_least("load_file_wall", f"{A_FILE}, whole time", BULK, 3),
+            _at_least("load_objects", OBJECTS, BULK, 1.4),
+            _at_least("load_objects_wall", f"{OBJECTS}, whole time", BULK, 1.2),
+        ),
     ),
     Question(
         "What does a test suite cost?",

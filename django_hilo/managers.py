@@ -69,7 +69,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
             raise LookupError(f"{label} has no HiLo field.")
         for kind in kinds:
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
-                raise TypeError(f"{kind} is no {label} of this manager.")
+                raise TypeError(f"Expected {label} objects, got {kind.__name__}.")
         for field in fields:
             if not field.is_gapless or field.is_key:
                 field.assign_missing(objects, using)

@@ -69,7 +69,7 @@ class HiLoTestMixin(_Base):
 
         def start_and_make() -> None:
             # Ignored: the test case that this is mixed into has them.
-            _start_over(cls.databases)  # type: ignore[attr-defined]
+            start_over(cls.databases)  # type: ignore[attr-defined]
             make()
 
         cls._drawn = {}
@@ -84,26 +84,20 @@ class HiLoTestMixin(_Base):
     # Not setUp(): a class that has its own need not call this one. Nor run(): errors in
     # there end the whole run of tests, and tests that are skipped reach it.
     def _callSetUp(self) -> None:  # noqa: N802 - unittest's
-        _start_over(getattr(self, "databases", ()))
+        start_over(getattr(self, "databases", ()))
         for (source, alias), number in self._drawn.items():
             source.raise_floor(alias, number)
         super()._callSetUp()  # type: ignore[misc]  # typeshed lacks it
 
 
 def __getattr__(name: str) -> Any:
-    """Make the pytest fixture ``hilo_ids`` when it is imported, and import pytest."""
+    """Return the pytest fixture ``hilo_ids``, for a ``conftest.py`` that imports it."""
     if name != "hilo_ids":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    pytest = import_module("pytest")
-    return globals().setdefault(name, pytest.fixture(_hilo_ids))
+    return import_module("django_hilo.pytest_plugin").hilo_ids
 
 
-def _hilo_ids(db: None) -> None:
-    """Start ids at ``orders/1-A`` in this test, or after those of existing rows."""
-    _start_over(aliases())
-
-
-def _start_over(databases: Iterable[str]) -> None:
+def start_over(databases: Iterable[str]) -> None:
     """Start the counters of these databases over, and forget the ranges of all."""
     for alias in aliases():
         connection = connections[alias]

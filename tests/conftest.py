@@ -18,6 +18,9 @@ from tests.support.commands import output_of
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
 
+# As its entry point does where the package is installed.
+pytest_plugins = ["django_hilo.pytest_plugin"]
+
 # No test fails for the machine being slow.
 hypothesis_settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]

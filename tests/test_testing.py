@@ -1,7 +1,5 @@
 """django_hilo.testing: ids in the tests of a project."""
 
-# ruff: noqa: F811 - the fixture is imported
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +29,7 @@ from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
-from django_hilo.testing import HiLoTestMixin, hilo_ids  # noqa: F401 - a fixture
+from django_hilo.testing import HiLoTestMixin
 from tests.apps.numbers.models import Box, Item, Tag
 from tests.apps.records.models import Invoice, Letter, Order, Product
 from tests.conftest import child_environment
@@ -246,7 +244,7 @@ class TestWhereTheDatabaseFails:
         def fail(databases: Iterable[str]) -> None:
             raise OperationalError("no route to host")
 
-        monkeypatch.setattr(testing, "_start_over", fail)
+        monkeypatch.setattr(testing, "start_over", fail)
 
     def result_of(self, method: Callable[[PlainTestCase], None]) -> Result:
         # Made here, where pytest does not find it.
@@ -312,7 +310,7 @@ def test_what_other_fixtures_made_before_is_not_given_again(earlier, hilo_ids, t
 def test_queries(django_assert_num_queries, db):
     """A test without integer keys, and without data of its class, pays nothing."""
     with django_assert_num_queries(0 if IS_MYSQL else 1):
-        testing._start_over(["default"])
+        testing.start_over(["default"])
 
 
 def test_pytest_is_imported_for_the_fixture_alone():

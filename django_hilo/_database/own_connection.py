@@ -78,8 +78,11 @@ class OwnConnection:
             is_sound = True
             return result
         except (Error, HiLoError, ObjectDoesNotExist) as error:
+            kind = classify(error, callers)
+            if kind is ErrorKind.LOCKED and self._wrapper is not None:
+                dialect_of(callers).confirm_locked(self._wrapper)
             # A standby answers, too.
-            is_sound = classify(error, callers) is not ErrorKind.RECONNECT
+            is_sound = kind is not ErrorKind.RECONNECT
             raise
         finally:
             with suppress(AttributeError):  # it could not be opened

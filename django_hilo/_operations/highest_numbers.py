@@ -47,7 +47,8 @@ def check_jump(known: int, number: int, id: str) -> None:
         raise HiLoError(
             f"The id {shown(id)} is {number - known:,} above the counter ({known}), "
             f"more than HILO['MAX_FLOOR_JUMP'] ({jump:_}), and all later ids would be "
-            f"higher still. Correct the row, or use --force."
+            f"higher still. So the counter stays as it is, even if lower ids are above "
+            f"it, too. Correct the row, or use --force."
         )
 
 

@@ -13,6 +13,7 @@ from django_hilo._allocation.target import (
 )
 from django_hilo._operations.highest_numbers import check_jump, highest_number
 from django_hilo._operations.locations import may_have_table
+from django_hilo._operations.report import reach
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import OwnCounter
@@ -91,8 +92,9 @@ def plan(
     if using is None:
         using = router.db_for_write(field.model) if field else DEFAULT_DB_ALIAS
     collection = field.collection_name if field else check_collection(target)
-    given = source or (given_source(field) if field else named_source(collection))
     own = _own(collection, field, using)
+    reach(using, own.using)
+    given = source or (given_source(field) if field else named_source(collection))
     foreign = Place(given, using) if given is not None else None
     if back and foreign is None:
         raise HiLoError(

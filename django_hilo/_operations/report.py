@@ -64,6 +64,15 @@ def told(error: Exception, alias: str) -> str:
     return f"{first_line(error)}{hint}"
 
 
+def reach(*aliases: str) -> None:
+    """Raise `HiLoError` for the first of these databases that cannot be reached."""
+    for alias in dict.fromkeys(aliases):
+        try:
+            connections[alias].ensure_connection()
+        except Error as error:
+            raise HiLoError(f"{alias}: {told(error, alias)}") from error
+
+
 def gapless_counters(databases: Iterable[str]) -> list[Row]:
     """Return the counters of gapless numbers, of databases that have their table."""
     return [

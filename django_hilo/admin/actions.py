@@ -13,6 +13,7 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter, lending
+from django_hilo.admin.numbers import grouped
 from django_hilo.admin.qualified_keys import qualify
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
@@ -21,7 +22,8 @@ from django_hilo.models import HiLoDocument
 
 def raised(old: int, new: int) -> str:
     """Return the text of messages and history about a raise."""
-    return gettext("Raised Max from %(old)s to %(new)s.") % {"old": old, "new": new}
+    text = gettext("Raised Max from %(old)s to %(new)s.")
+    return text % {"old": grouped(old), "new": grouped(new)}
 
 
 def _report(
@@ -52,7 +54,7 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
             text = gettext(
                 "the highest id is %(id)s, more than %(jump)s above Max. Correct the "
                 "row, or raise Max on the page of the counter."
-            ) % {"id": highest.id, "jump": settings.MAX_FLOOR_JUMP}
+            ) % {"id": highest.id, "jump": grouped(settings.MAX_FLOOR_JUMP)}
             _report(model_admin, request, document, messages.ERROR, text)
             continue
         try:
@@ -61,9 +63,11 @@ def raise_to_highest(model_admin: Any, request: HttpRequest, queryset: Any) -> N
             _report(model_admin, request, document, messages.ERROR, str(error))
             continue
         if row is None:
-            text = gettext(
-                "nothing to do. Max is %(max)s, the highest id is %(id)s."
-            ) % {"max": document.max, "id": highest.id or pgettext("an id", "none")}
+            text = gettext("nothing to do. Max is %(max)s, the highest id is %(id)s.")
+            text %= {
+                "max": grouped(document.max),
+                "id": highest.id or pgettext("an id", "none"),
+            }
             _report(model_admin, request, document, messages.INFO, text)
         else:
             text = raised(document.max, row.max)
@@ -100,7 +104,7 @@ def reserve_block(
         "opts": model_admin.opts,
         "media": model_admin.media,
         "form": form,
-        "documents": queryset,
+        "documents": [(row, grouped(row.next_low)) for row in queryset],
         "checkbox": helpers.ACTION_CHECKBOX_NAME,
     }
     template = "admin/django_hilo/hilodocument/block.html"
@@ -118,8 +122,8 @@ def _reserve(
         _report(model_admin, request, document, messages.ERROR, text)
         return
     known = {
-        "low": block.low,
-        "high": block.high,
+        "low": grouped(block.low),
+        "high": grouped(block.high),
         "first": edit_counter.id_at(document, block.low),
         "last": edit_counter.id_at(document, block.high),
     }

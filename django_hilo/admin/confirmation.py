@@ -4,16 +4,18 @@ from typing import Any
 
 from django import forms
 from django.template.loader import render_to_string
-from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter
-from django_hilo.admin.numbers import ChangeNumberForm
+from django_hilo.admin.numbers import ChangeNumberForm, grouped
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
+
+# A raise that skips more is probably a typo.
+LARGE_JUMP = 100_000_000
 
 
 def effects_of(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
@@ -25,7 +27,8 @@ def effects_of(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
     given = document.next_low - 1
     lost, left = number - given, MAX_NUMBER - number
     is_near_the_end = left < MAX_NUMBER // 10
-    if not lowers and lost <= (0 if is_near_the_end else settings.MAX_FLOOR_JUMP):
+    unasked = 0 if is_near_the_end else min(LARGE_JUMP, settings.MAX_FLOOR_JUMP)
+    if not lowers and lost <= unasked:
         return []
     low, high = sorted((given, number))
     known = {
@@ -34,8 +37,8 @@ def effects_of(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
         "has_given": lost < 0,
         "first": edit_counter.id_at(document, low + 1),
         "last": edit_counter.id_at(document, high),
-        "lost": number_format(lost, force_grouping=True),
-        "left": number_format(left, force_grouping=True) if is_near_the_end else "",
+        "lost": grouped(lost),
+        "left": grouped(left) if is_near_the_end else "",
     }
     text = render_to_string("admin/django_hilo/hilodocument/effects.txt", known)
     return [line for line in text.splitlines() if line]
@@ -56,6 +59,11 @@ class ChangeCounterForm(ChangeNumberForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["max"].help_text = gettext(
+            "Raising Max permanently skips the numbers in between; a jump of more than "
+            "%(jump)s needs confirmation. Lowering Max reissues numbers: it needs "
+            "confirmation, and is refused while rows have higher numbers."
+        ) % {"jump": grouped(min(LARGE_JUMP, settings.MAX_FLOOR_JUMP))}
         self.initial["state"] = edit_counter.state_of(self.instance)
         self._box = self.fields["confirmed"].widget
         self.fields["confirmed"].widget = forms.HiddenInput()

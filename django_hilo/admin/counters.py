@@ -21,7 +21,7 @@ from django_hilo._operations.locations import served_by
 from django_hilo.admin.actions import raise_to_highest, raised, reserve_block
 from django_hilo.admin.confirmation import ChangeCounterForm, effects_of
 from django_hilo.admin.databases import DatabaseFilter
-from django_hilo.admin.numbers import NumberAdmin
+from django_hilo.admin.numbers import NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import qualify
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER
@@ -80,18 +80,20 @@ class HiLoDocumentAdmin(NumberAdmin):
 
     @admin.display(description=_("Max"), ordering="max")
     def max_number(self, document: HiLoDocument) -> SafeString:
-        return _part("max.html", number=document.max, limit=MAX_NUMBER)
+        text = grouped(document.max)
+        return _part("max.html", number=document.max, limit=MAX_NUMBER, text=text)
 
     @admin.display(description=pgettext_lazy("a number", "floor"))
     def floor_number(self, document: HiLoDocument) -> str:
-        return str(document.floor)
+        return grouped(document.floor)
 
     @admin.display(description=_("newest range"))
     def newest_range(self, document: HiLoDocument) -> str:
         if document.size < 1:
             return pgettext("a range", "none")
-        high = document.low + document.size - 1
-        return gettext("%(low)s to %(high)s") % {"low": document.low, "high": high}
+        low, high = document.low, document.low + document.size - 1
+        known = {"low": grouped(low), "high": grouped(high)}
+        return gettext("%(low)s to %(high)s") % known
 
     @admin.display(description=_("used of 2^63-1"))
     def used(self, document: HiLoDocument) -> SafeString:
@@ -102,7 +104,8 @@ class HiLoDocumentAdmin(NumberAdmin):
         at = document.reserved_at
         if at is None or at < timezone.now() - timedelta(days=1):
             return "0"
-        return gettext("at least %(size)s (newest range)") % {"size": document.size}
+        size = grouped(document.size)
+        return gettext("at least %(size)s (newest range)") % {"size": size}
 
     @admin.display(description=_("last reserved"), ordering="reserved_at")
     def last_reserved(self, document: HiLoDocument) -> str:
@@ -127,9 +130,9 @@ class HiLoDocumentAdmin(NumberAdmin):
     def highest(self, document: HiLoDocument) -> SafeString:
         known = document.next_low - 1
         tables = edit_counter.tables_of(document, known)
-        unused: int | None = max(known - sum(table.rows for table in tables), 0)
-        if not tables or any(table.error for table in tables):
-            unused = None
+        unused: str | None = None
+        if tables and not any(table.error for table in tables):
+            unused = grouped(max(known - sum(table.rows for table in tables), 0))
         return _part("highest.html", tables=tables, unused=unused)
 
     def shown(self, request: HttpRequest) -> list[str]:
@@ -149,8 +152,9 @@ class HiLoDocumentAdmin(NumberAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        def sources() -> list[report.Row]:  # read only if the list is shown
-            return report.sources(served_by(self.chosen_database(request)))
+        def sources() -> list[tuple[report.Row, str]]:  # read only if it is shown
+            rows = report.sources(served_by(self.chosen_database(request)))
+            return [(row, "" if row["error"] else grouped(row["max"])) for row in rows]
 
         context = {"sources": sources, **(extra_context or {})}
         return super().changelist_view(request, context)
@@ -180,11 +184,6 @@ class HiLoDocumentAdmin(NumberAdmin):
         if "confirmed" in form.base_fields:
             box = self.form_field(request, "confirmed", models.BooleanField())
             form.base_fields["confirmed"].widget = box.widget
-            form.base_fields["max"].help_text = gettext(
-                "Raising Max permanently skips the numbers in between; a large jump "
-                "needs confirmation. Lowering Max reissues numbers: it needs "
-                "confirmation, and is refused while rows have higher numbers."
-            )
         return form
 
     def set_number(
@@ -208,7 +207,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         return gettext(
             "Lowered Max from %(old)s to %(new)s; confirmed that every process that "
             "draws from the counter is stopped."
-        ) % {"old": old, "new": new}
+        ) % {"old": grouped(old), "new": grouped(new)}
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -217,6 +216,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         context = dict(extra_context or {})
         if document:
             context["state"] = edit_counter.state_of(document)
+            context["max"] = grouped(document.max)
         return self.or_refused(super().delete_view, request, object_id, context)
 
     def get_deleted_objects(
@@ -242,7 +242,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         text = gettext(
             "Deleted at Max %(max)s; confirmed that every process that draws from the "
             "counter is stopped."
-        ) % {"max": document.max}
+        ) % {"max": grouped(document.max)}
         user: Any = request.user
         return LogEntry.objects.log_actions(
             user.pk, [qualify(document)], DELETION, text, single_object=True

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django_hilo._allocation.target import fields_of
 from django_hilo._operations import edit_gapless
 from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
-from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin
+from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import home_databases, key_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
@@ -54,7 +54,7 @@ class GaplessCounterAdmin(NumberAdmin):
 
     @admin.display(description=_("last number"), ordering="last")
     def last_number(self, counter: GaplessCounter) -> str:
-        return str(counter.last)
+        return grouped(counter.last)
 
     @admin.display(description=_("next id"))
     def next_id(self, counter: GaplessCounter) -> str:
@@ -93,7 +93,7 @@ class GaplessCounterAdmin(NumberAdmin):
                     "The last number of %(collection)r on %(database)r is %(last)s by "
                     "now."
                 )
-                % {"collection": collection, "database": using, "last": new}
+                % {"collection": collection, "database": using, "last": grouped(new)}
             )
         form.initial["last"] = old
         row = GaplessCounter(collection=collection, last=new)
@@ -102,4 +102,4 @@ class GaplessCounterAdmin(NumberAdmin):
 
     def change_message(self, old: int, new: int) -> str:
         text = gettext("Raised the last number from %(old)s to %(new)s.")
-        return text % {"old": old, "new": new}
+        return text % {"old": grouped(old), "new": grouped(new)}

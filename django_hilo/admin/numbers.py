@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db import OperationalError, models
+from django.db import DatabaseError, models
 from django.http import HttpRequest, HttpResponseRedirect
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,6 +16,11 @@ from django_hilo.admin.qualified_keys import qualify, split
 from django_hilo.admin.used_by import UsedBy
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
+
+
+def grouped(number: int) -> str:
+    """Return a number with separators of thousands, whatever the settings say."""
+    return number_format(number, force_grouping=True)
 
 
 class ChangeNumberForm(DatabasesForm):
@@ -38,8 +44,7 @@ class ChangeNumberForm(DatabasesForm):
 class NumberAdmin(UsedBy, DatabasesAdmin):
     """A `DatabasesAdmin` whose pages change one number of a row, named ``number``.
 
-    Each has a column ``{number}_number`` that shows it as plain digits, whatever
-    USE_THOUSAND_SEPARATOR says: numbers are parts of ids, and get copied.
+    Each has a column ``{number}_number`` that shows it.
     """
 
     number: ClassVar[str]
@@ -52,6 +57,7 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
     # Returns the history's text about a change from one number to another.
     change_message: Callable[[int, int], str]
     search_fields = ("collection",)
+    search_help_text = _("Search by collection")
 
     @admin.display(description=_("collection"), ordering="collection")
     def collection_name(self, counter: Any) -> str:
@@ -112,7 +118,7 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
     ) -> Any:
         old, new = form.initial.get(self.number), getattr(form.instance, self.number)
         if add:
-            return gettext("Started after %(number)s.") % {"number": new}
+            return gettext("Started after %(number)s.") % {"number": grouped(new)}
         return self.change_message(old, new) if new != old else []
 
     def response_change(self, request: HttpRequest, obj: Any) -> Any:
@@ -142,7 +148,7 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
         """Return the answer of a view, or show its page again with what went wrong."""
         try:
             return view(request, *args, **kwargs)
-        except (HiLoError, OperationalError) as error:
+        except (HiLoError, DatabaseError) as error:
             if request.method != "POST":
                 raise
             return self._refused(request, str(error), request.get_full_path())

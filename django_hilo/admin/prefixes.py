@@ -34,6 +34,7 @@ class ServerPrefixAdmin(DatabasesAdmin):
     form = ServerPrefixForm
     list_display = ("tag", "prefix", "example")
     search_fields = ("node_tag", "prefix")
+    search_help_text = _("Search by node tag or prefix")
     added = ("node_tag", "prefix")
 
     @admin.display(description=_("node tag"), ordering="node_tag")

@@ -73,6 +73,8 @@ class HiLoKeyGenerator:
     """
 
     def __init__(self, get_next_hi: Callable[[], int], max_lo: int = 1000) -> None:
+        if not isinstance(max_lo, int):
+            raise ValueError(f"max_lo must be an integer, not {max_lo!r}.")
         if max_lo <= 0:
             raise ValueError(f"max_lo must be greater than zero, not {max_lo!r}.")
         self._get_next_hi, self._max_lo = get_next_hi, max_lo

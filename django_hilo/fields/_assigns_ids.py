@@ -6,14 +6,18 @@ from itertools import chain, repeat
 from typing import Any
 
 from django.core import checks
-from django.db import models, router
+from django.db import connections, models, router
+from django.db.models import Value
 
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import has_models, ids_of
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._collection_names import default_collection
+from django_hilo.fields._collection_names import (
+    collection_of_links,
+    default_collection,
+)
 from django_hilo.fields._doubtful_ids import MakesSure
 from django_hilo.fields._explicit_ids import ReadsExplicitIds
 from django_hilo.fields._notes import GIVEN, NOTE, Instances, Note, lasting_note
@@ -40,7 +44,9 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         """The collection, as ids show it."""
         if self.collection is not None:
             return self.collection
-        return default_collection(self.model.__name__)
+        is_made = self.model._meta.auto_created
+        name_of = collection_of_links if is_made else default_collection
+        return name_of(self.model.__name__)
 
     def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
         owner = getattr(self, "model", None)
@@ -79,10 +85,21 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
             found = self.assign_missing([model_instance], using)
             if found:
                 self.raise_over(found, using)
+            if len(connections.settings) > 1 and not self.is_gapless:
+                return _PlainlyInserted(model_instance, self)
         return getattr(model_instance, self.attname)
 
+    def correct(self, using: str, instance: models.Model) -> None:
+        """Refuse or replace an id that is not from the counter of rows on ``using``."""
+        raise HiLoError(
+            f"bulk_create() of {instance._meta.label} on {using!r} has taken ids from "
+            f"the counter of another database, because its manager is not a "
+            f"HiLoManager (django_hilo.W107). Set objects = HiLoManager(), or base the "
+            f"manager on HiLoQuerySet."
+        )
+
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        # Nor do we learn the hints of its queryset, which a related manager adds.
+        # A guess, without the hints of its queryset: see `_PlainlyInserted`.
         return router.db_for_write(type(instance))
 
     @property
@@ -180,6 +197,25 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
+
+
+class _PlainlyInserted(Value):
+    """An id that a plain ``bulk_create()`` inserts; only the INSERT knows the database.
+
+    A related manager chooses it by its instance, for example.
+    """
+
+    def __init__(self, instance: models.Model, field: Any) -> None:
+        super().__init__(None, output_field=field)
+        self._instance = instance
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        field: Any = self.output_field
+        own, alias = field.assigned_for(self._instance), connection.alias
+        if own and field.target(own).key != field.target(alias).key:
+            field.correct(alias, self._instance)
+        self.value = field.value_of(self._instance)
+        return super().as_sql(compiler, connection)
 
 
 def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note]:

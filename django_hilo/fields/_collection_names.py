@@ -37,7 +37,18 @@ def default_collection(class_name: str) -> str:
     # Not compiled, because each class is named once.
     last = re.search(r"[A-Z]?[^A-Z]*$", class_name)
     start = last.start() if last and not class_name.isupper() else 0
-    plural = class_name[:start] + _plural(class_name[start:])
+    return _in_case(class_name[:start] + _plural(class_name[start:]))
+
+
+def collection_of_links(class_name: str) -> str:
+    """Return the collection of a many-to-many table that Django makes.
+
+    Its class ends in the field's name, a plural: ``Post_tags``.
+    """
+    return _in_case(class_name)
+
+
+def _in_case(plural: str) -> str:
     capitals = sum("A" <= letter <= "Z" for letter in plural)
     return plural.lower() if capitals <= 1 else plural
 

@@ -101,14 +101,15 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         return is_request or self.convention is not None or super().takes(value)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        value = super().pre_save(model_instance, add)
+        saved = super().pre_save(model_instance, add)
+        value = getattr(model_instance, self.attname)
         may_ask = add and isinstance(value, str) and not value[-1:].isalnum()
         if may_ask and self._is_valid_request(value):
             raise HiLoError(
                 f"{value!r} requests an id, which only save() of a new object and "
                 f"bulk_create() of a HiLoManager provide."
             )
-        return value
+        return saved
 
     def needs_gapless(self, instance: models.Model) -> bool:
         return self._asks(instance, GAPLESS) or self.was_taken_back(instance)

@@ -18,6 +18,7 @@ from django_hilo._allocation.target import (
     home_of,
 )
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.own_connection import in_tests
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
@@ -108,9 +109,19 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         if self._has_no_counter:
             return None
         if self._shares_numbers_with_default(using):
-            write_before_default(self.target(using))
+            for alias in connections if in_tests() else ():
+                write_before_default(self.target(alias))
             return None
         return super().get_pk_value_on_save(instance)
+
+    def correct(self, using: str, instance: models.Model) -> None:
+        """Give another number, but not in a tree: the other objects may refer to it.
+
+        An error would break apps with plain managers, which nobody can edit.
+        """
+        fields = self.model._meta.concrete_fields
+        if all(each.related_model is not self.model for each in fields):
+            self.give([instance], using)
 
     def _shares_numbers_with_default(self, using: str) -> bool:
         dialect = dialect_of(connections[using])

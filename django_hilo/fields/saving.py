@@ -191,6 +191,9 @@ def _save_ids(
         alias = field.assigned_for(instance)
         if alias != using and not field.is_missing(instance):
             explicit.append(field)
+            if state.adding and field not in known:
+                # Receivers of pre_save may have set it, after the look of save_base().
+                known[field] = field.check_explicit([instance], using)
         is_key = field.primary_key or field.is_key
         is_new = alias is not None and may_insert and is_key
         if is_new and field.must_insert(instance):
@@ -210,12 +213,19 @@ def _save_ids(
         state.hilo_handled = False
     for field in fields:
         field.note_inserted([instance], using)
-    for field in () if updated else explicit:
-        looked_at = field in known
-        found = known[field] if looked_at else field.explicit_ids([instance], using)
+    if explicit and not updated:
+        _raise_over(instance, explicit, known, using)
+    return updated
+
+
+def _raise_over(instance: Any, explicit: list[Any], known: Any, using: str) -> None:
+    """Keep the counters over the explicit ids of a row that was inserted."""
+    for field in explicit:
+        found = (
+            known[field] if field in known else field.explicit_ids([instance], using)
+        )
         if found:
             field.raise_over(found, using)
-    return updated
 
 
 def without_known(

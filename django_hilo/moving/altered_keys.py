@@ -86,13 +86,13 @@ def _has_rows(model: type[models.Model], using: str) -> bool:
 def _refusal(
     migration: Any, operation: Any, before: Any, model: Any, using: str
 ) -> CommandError:
-    app_label, name = migration.app_label, migration.name
+    app_label = migration.app_label
     return CommandError(
         f"{migration} changes {app_label}.{operation.model_name}.{operation.name} from "
         f"{type(before).__name__} to HiLoField by AlterField, but "
         f"{model._meta.db_table!r} on {using!r} has rows, whose keys would not become "
         f"ids. Replace AlterField by django_hilo.moving.MoveToHiLo, which converts "
-        f"integers and UUIDs and the references to them; `manage.py hilo_move_plan "
-        f"{app_label} {name}` prints its steps. To keep the keys, set hilo_keeps_keys "
-        f"= True on the Migration class."
+        f"integers and UUIDs and the references to them: delete this migration, and "
+        f"run `manage.py hilo_move_plan {app_label} --write --name NAME`. To keep the "
+        f"keys, set hilo_keeps_keys = True on the Migration class."
     )

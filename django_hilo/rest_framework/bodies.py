@@ -41,14 +41,17 @@ def check_keys(body: Iterable[Any], known: Iterable[str]) -> None:
     """Refuse a body with other keys: a typo must not request the default."""
     # The browsable API's forms have a key for Django.
     unknown = [shown(k) for k in body if k not in {*known, "csrfmiddlewaretoken"}]
-    if unknown:
-        raise ParseError(
-            _(
-                "Unknown keys: %(unknown)s. Use only these: %(known)s. JSON needs the "
-                "Content-Type application/json."
-            )
-            % {"unknown": ", ".join(unknown[:5]), "known": ", ".join(known) or "-"}
+    if not unknown:
+        return
+    if known:
+        text = _(
+            "Unknown keys: %(unknown)s. Use only these: %(known)s. JSON needs the "
+            "Content-Type application/json."
         )
+    else:
+        text = _("Unknown keys: %(unknown)s. This request takes none.")
+    names = {"unknown": ", ".join(unknown[:5]), "known": ", ".join(known)}
+    raise ParseError(text % names)
 
 
 class JSONParser(parsers.JSONParser):

@@ -21,6 +21,9 @@ class ByNumber(admin.ModelAdmin):
 
     ordering = ("-id__number",)
 
+    class Media:
+        css = {"all": ["shop/admin.css"]}
+
     @admin.display(description=_("id"), ordering="id__number")
     def numbered_id(self, obj: models.Model) -> str:
         """Return the id: a column of the field itself would be ordered as text."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from django.db.models import F
 
 from django_hilo._allocation.target import fields_of
-from django_hilo._operations.edit_counter import id_at
+from django_hilo._operations.edit_counter import id_at, target_of
+from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.identifiers import MAX_NUMBER
-from django_hilo.models import HiLoDocument
+from django_hilo.models import GaplessCounter, HiLoDocument
 
 
 @dataclass
@@ -16,6 +17,7 @@ class Counter:
     """A counter as the front page shows it."""
 
     row: HiLoDocument
+    collection: str
     models: str
     newest: str
     next_id: str
@@ -27,7 +29,15 @@ def counters() -> Iterator[Counter]:
         names = [str(f.model._meta.verbose_name) for f in fields_of(row.collection)]
         yield Counter(
             row,
+            target_of(row).collection,
             ", ".join(names),
-            f"{row.low} to {row.newest_high}" if row.size else "",
+            f"{row.low:,} to {row.newest_high:,}" if row.size else "",
             id_at(row, row.next_low) if row.next_low <= MAX_NUMBER else "",
         )
+
+
+def gapless_counters() -> Iterator[tuple[str, int]]:
+    """Yield the collections of gapless ids, each with its last number."""
+    for row in GaplessCounter.objects.all():
+        fields = gapless_fields_of(row.collection)
+        yield fields[0].collection_name if fields else row.collection, row.last

@@ -36,11 +36,11 @@ class Graph:
         return [(model, objects) for model, objects in groups if objects]
 
     def add_invoices(self) -> None:
-        """Add an invoice for each order that was shipped."""
+        """Add an invoice for each order that was shipped, in the order of the days."""
         totals: dict[int, Decimal] = defaultdict(Decimal)
         for line in self.lines:
             totals[line.order.number] += line.total
-        self.invoices += [
+        invoices = [
             Invoice(
                 order=order,
                 issued_on=order.shipped_on,
@@ -49,6 +49,7 @@ class Graph:
             for order in self.orders
             if order.shipped_on is not None
         ]
+        self.invoices += sorted(invoices, key=lambda invoice: invoice.issued_on)
 
 
 def graph_of(northwind: Northwind) -> Graph:

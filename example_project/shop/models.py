@@ -7,7 +7,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo.fields import HiLoField
+from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.managers import HiLoManager
 
 CENT = Decimal("0.01")
@@ -29,6 +29,7 @@ class Customer(models.Model):
         verbose_name = _("customer")
         verbose_name_plural = _("customers")
         ordering = ("code",)
+        indexes = (models.Index("id__number", name="shop_customers_by_number"),)
 
     def __str__(self) -> str:
         return f"{self.code} {self.name}"
@@ -52,6 +53,7 @@ class Product(models.Model):
         verbose_name = _("product")
         verbose_name_plural = _("products")
         ordering = ("number",)
+        indexes = (models.Index("id__number", name="shop_products_by_number"),)
 
     def __str__(self) -> str:
         return self.name
@@ -79,6 +81,7 @@ class Order(models.Model):
         verbose_name = _("order")
         verbose_name_plural = _("orders")
         ordering = ("number",)
+        indexes = (models.Index("id__number", name="shop_orders_by_number"),)
 
     def __str__(self) -> str:
         return f"{self.number} ({self.pk})"
@@ -117,6 +120,7 @@ class OrderLine(models.Model):
         verbose_name = _("order line")
         verbose_name_plural = _("order lines")
         ordering = ("order__number", "product__number")
+        indexes = (models.Index("id__number", name="shop_lines_by_number"),)
         constraints = (
             models.UniqueConstraint(
                 fields=["order", "product"], name="shop_one_line_per_product"
@@ -134,7 +138,8 @@ class OrderLine(models.Model):
 
 
 class Invoice(models.Model):
-    id = HiLoField(primary_key=True, anchor="order")
+    # No number is missing between two invoices: the insert takes it.
+    id = GaplessIdField(primary_key=True)
     order = models.ForeignKey(
         Order, models.PROTECT, related_name="invoices", verbose_name=_("order")
     )
@@ -149,6 +154,7 @@ class Invoice(models.Model):
         verbose_name = _("invoice")
         verbose_name_plural = _("invoices")
         ordering = ("-issued_on", "-order__number")
+        indexes = (models.Index("id__number", name="shop_invoices_by_number"),)
 
     def __str__(self) -> str:
         return str(self.pk)

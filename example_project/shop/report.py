@@ -64,7 +64,7 @@ def progress_bar(console: Console, total: int) -> Iterator[Advance]:
 
 
 def print_figures(console: Console, title: str, figures: Sequence[Figures]) -> None:
-    """Print the table of what was loaded, with the sums last."""
+    """Print the table of what was loaded, with the sums last, and then the ids."""
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else box.MARKDOWN,
         show_footer=True,
@@ -77,8 +77,6 @@ def print_figures(console: Console, title: str, figures: Sequence[Figures]) -> N
         ("Seconds", f"{sum(row.seconds for row in figures):.2f}"),
     ]:
         table.add_column(header, total, justify="right")
-    table.add_column("First id", overflow="fold")
-    table.add_column("Last id", overflow="fold")
     for row in figures:
         table.add_row(
             str(row.model._meta.verbose_name_plural).capitalize(),
@@ -86,8 +84,9 @@ def print_figures(console: Console, title: str, figures: Sequence[Figures]) -> N
             f"{row.statements:,}",
             f"{row.reservations:,}",
             f"{row.seconds:.2f}",
-            row.first_id,
-            row.last_id,
         )
     console.print(f"{title}:")
     console.print(table)
+    # Not in the table: two ids of a line would be cut at 80 columns.
+    for row in figures:
+        console.print(f"{row.first_id} to {row.last_id}", soft_wrap=True)

@@ -9,10 +9,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from django_hilo.identifiers import parse
-from django_hilo.models import GaplessCounter
 from django_hilo.sharding import bucket_of
-from example_project.shop.counters import counters
+from example_project.shop.counters import counters, gapless_counters
 from example_project.shop.models import (
     Announcement,
     Customer,
@@ -32,7 +30,7 @@ def front(request: HttpRequest) -> HttpResponse:
     context = {
         "announcements": Announcement.objects.all()[:3],
         "counters": counters(),
-        "gapless_counters": GaplessCounter.objects.all(),
+        "gapless_counters": list(gapless_counters()),
         "counts": [
             (model._meta.verbose_name_plural, model._default_manager.count())
             for model in models
@@ -87,15 +85,10 @@ def order(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_safe
 def invoice(request: HttpRequest, pk: str) -> HttpResponse:
-    """Show an invoice, and what its id says."""
+    """Show an invoice."""
     rows = Invoice.objects.select_related("order__customer")
     found = get_object_or_404(rows, pk=pk)
-    context = {
-        "invoice": found,
-        "parts": parse(found.pk),
-        "bucket": bucket_of(found.pk),
-    }
-    return render(request, "shop/invoice.html", context)
+    return render(request, "shop/invoice.html", {"invoice": found})
 
 
 def _list(request: HttpRequest, template: str, rows: QuerySet[Any]) -> HttpResponse:

@@ -97,7 +97,8 @@ def shop_pages() -> list[str]:
     order = invoice.order if invoice else Order.objects.last()
     objects = [found.get_absolute_url() for found in (order, invoice) if found]
     second = f"{lists[-1]}?page=2"
-    return [reverse("shop:front"), static("shop/shop.css"), *lists, second, *objects]
+    files = [static(f"shop/{name}") for name in ("shop.css", "favicon.svg")]
+    return [reverse("shop:front"), *files, *lists, second, *objects]
 
 
 def admin_pages() -> list[str]:

@@ -46,15 +46,14 @@ def errors_of(page: Any) -> list[str]:
 # The list
 
 
-def test_the_list_shows_each_counter(admin_client, settings):
-    settings.USE_THOUSAND_SEPARATOR = True
+def test_the_list_shows_each_counter(admin_client):
     seed_gapless_number("orderlines", 1_234_567)
     Letter.objects.create()
     seed_gapless_number("full", MAX_NUMBER)
     page = text_of(admin_client.get(LIST))
-    assert "orderlines 1234567 OrderLines/1234568 records.OrderLine" in page
+    assert "orderlines 1,234,567 OrderLines/1234568 records.OrderLine" in page
     assert "letters 1 letters/2 records.Letter" in page
-    assert f"full {MAX_NUMBER} none: this counter has reached 2^63-1 no model" in page
+    assert f"full {MAX_NUMBER:,} none: this counter has reached 2^63-1 no model" in page
     assert "Database: default" in page
 
 
@@ -89,7 +88,7 @@ def test_raise(admin_client, admin_user, changes):
     page = change(admin_client, 1990, 5)
     assert "was changed successfully" in text_of(page)
     assert next_gapless_number("users") == 1991
-    assert histories("users") == ["Raised the last number from 5 to 1990."]
+    assert histories("users") == ["Raised the last number from 5 to 1,990."]
     assert changes == [("default", "users", "raised", 5, 1990, admin_user)]
 
 
@@ -173,7 +172,7 @@ def test_add_starts_a_counter(admin_client, admin_user, changes):
     page = admin_client.post(LIST + "add/", data, follow=True)
     assert "was added successfully" in text_of(page)
     assert next_gapless_number("users") == 1991
-    assert histories("users") == ["Started after 1990."]
+    assert histories("users") == ["Started after 1,990."]
     assert changes == [("default", "users", "raised", 0, 1990, admin_user)]
 
 
@@ -241,11 +240,10 @@ def test_permissions(permissions, listed, changed, added):
     assert client.post(LIST + "add/", new).status_code == added
 
 
-def test_who_may_only_view_sees_plain_digits(settings):
-    settings.USE_THOUSAND_SEPARATOR = True
+def test_who_may_only_view_sees_the_last_number():
     seed_gapless_number("users", 123_456)
     page = client_with("view").get(USERS).content.decode()
-    assert "123456" in page
+    assert "123,456" in page
     assert 'name="last"' not in page
 
 

@@ -1,3 +1,4 @@
+import re
 import sys
 import threading
 
@@ -35,6 +36,12 @@ class TestHiLoKeyGenerator:
             ValueError, match=f"max_lo must be greater than zero, not {max_lo}"
         ):
             HiLoKeyGenerator(lambda: 1, max_lo=max_lo)
+
+    @pytest.mark.parametrize("max_lo", ["9", 9.0, None])
+    def test_max_lo_must_be_an_integer(self, max_lo):
+        refusal = re.escape(f"max_lo must be an integer, not {max_lo!r}")
+        with pytest.raises(ValueError, match=refusal):
+            HiLoKeyGenerator(lambda: 1, max_lo)
 
     def test_an_error_loses_nothing(self):
         answers = iter([ConnectionError(), 1])

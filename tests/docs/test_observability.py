@@ -3,23 +3,11 @@
 import ast
 import logging
 import re
-import sys
-from collections.abc import Callable, Iterator
-from logging.config import dictConfig
-from types import ModuleType
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.dispatch import Signal
-from django.test import RequestFactory
-from opentelemetry import metrics
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from prometheus_client import REGISTRY
 
 from django_hilo import signals
 from django_hilo._database import retry as counters_retry
@@ -38,129 +26,38 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = (PROJECT / "docs/how-to/observability.md").read_text()
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
 PACKAGE = PROJECT / "django_hilo"
-OF_ORDERS = {"database": "default", "collection": "orders", "node_tag": "A"}
 
 
-@pytest.fixture
-def load() -> Iterator[Callable[[str], ModuleType]]:
-    """Run a file of the page, and disconnect its receivers afterwards."""
-    before = {
-        signal: list(signal.receivers) for signal in (range_reserved, range_returned)
-    }
-    modules = []
+class TestMetrics:
+    def test_prometheus(self, python):
+        """In a process of its own, which has counted nothing before."""
+        code = """
+import sys
+from django.test import RequestFactory
+from django_hilo.generator import next_id
+of_apps, of_urls = {"__name__": "shop"}, {"urlpatterns": []}
+exec(sys.argv[1], of_apps)
+exec(sys.argv[2], of_urls)
+of_apps["ShopConfig"].ready(None)
+next_id(Order)
+(page,) = of_urls["urlpatterns"]
+assert page.resolve("metrics")
+print(page.callback(RequestFactory().get("/metrics")).content.decode())
+"""
+        printed = python(code, FILES["shop/apps.py"], FILES["urls.py"])
+        (shown,) = re.findall(r"^(hilo_\S+\{.*\} 32\.0)$", PAGE, re.MULTILINE)
+        assert shown in printed.splitlines()
+        served = set(re.findall(r"^(hilo_\w+)\{", printed, re.MULTILINE))
+        created = {name for name in served if name.endswith("_created")}
+        listed = re.findall(r"^\| `(hilo_\w+)` \|", PAGE, re.MULTILINE)
+        assert served - created == set(listed)
+        alerts = PAGE.split("```yaml")[1].split("```")[0]
+        assert set(re.findall(r"\bhilo_\w+", alerts)) <= served
 
-    def run(path: str) -> ModuleType:
-        module = ModuleType("tests.of_the_page")
-        exec(compile(FILES[path], path, "exec"), vars(module))
-        modules.append(module)  # signals hold receivers by weak references
-        return module
-
-    yield run
-    for signal, receivers in before.items():
-        signal.receivers[:] = receivers
-        signal.sender_receivers_cache.clear()
-
-
-class TestRecipes:
-    @pytest.fixture
-    def reader(self, monkeypatch) -> InMemoryMetricReader:
-        reader = InMemoryMetricReader()
-        provider = MeterProvider(metric_readers=[reader], shutdown_on_exit=False)
-        monkeypatch.setattr(metrics, "get_meter", provider.get_meter)
-        return reader
-
-    @pytest.fixture
-    def spans(self) -> tuple[InMemorySpanExporter, Any]:
-        exporter = InMemorySpanExporter()
-        provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(SimpleSpanProcessor(exporter))
-        return exporter, provider.get_tracer("tests")
-
-    def test_opentelemetry(self, load, reader, spans):
-        load("shop/telemetry.py")
-        exporter, tracer = spans
-        with tracer.start_as_current_span("request"):
-            next_id(Order)
-            next_id(Order)
-        return_ranges()
-        next_numbers("tickets", 100)
-        data = reader.get_metrics_data()
-        (resource,) = data.resource_metrics
-        (scope,) = resource.scope_metrics
-        found = {
-            (metric.name, point.attributes["hilo.collection"]): point
-            for metric in scope.metrics
-            for point in metric.data.data_points
-        }
-        assert {key: point.value for key, point in found.items()} == {
-            ("hilo.ranges.reserved", "orders"): 1,
-            ("hilo.numbers.reserved", "orders"): 32,
-            ("hilo.ranges.reserved", "tickets"): 1,
-            ("hilo.numbers.reserved", "tickets"): 100,
-            ("hilo.ranges.returned", "orders"): 1,
-        }
-        of = {f"hilo.{name}": value for name, value in OF_ORDERS.items()}
-        assert dict(found["hilo.ranges.returned", "orders"].attributes) == of
-        (span,) = exporter.get_finished_spans()
-        (event,) = span.events
-        assert event.name == "hilo.range_reserved"
-        assert dict(event.attributes) == {**of, "hilo.low": 1, "hilo.high": 32}
-
-    def test_prometheus(self, load, monkeypatch):
-        before = set(REGISTRY._collector_to_names)
-        module = load("shop/metrics.py")
-        package = ModuleType("shop")
-        vars(package)["metrics"] = module
-        monkeypatch.setitem(sys.modules, "shop", package)
-        monkeypatch.setitem(sys.modules, "shop.metrics", module)
-        logger = logging.getLogger("django_hilo")
-        handlers, level = list(logger.handlers), logger.level
-        try:
-            next_id(Order)
-            next_numbers("tickets", 100)
-            assert value("hilo_reserved_ranges_total", **OF_ORDERS) == 1
-            assert value("hilo_reserved_numbers_total", **OF_ORDERS) == 32
-            assert value("hilo_highest_number", **OF_ORDERS) == 32
-            tickets = {**OF_ORDERS, "collection": "tickets"}
-            assert value("hilo_highest_number", **tickets) == 100
-            dictConfig(self.logging())
-            logger.debug("a range")
-            logger.warning("a retry")
-            assert value("hilo_log_records_total", level="WARNING") == 1
-            assert value("hilo_log_records_total", level="ERROR") == 0
-            assert value("hilo_log_records_total", level="DEBUG") is None
-            (shown,) = re.findall(r"^(hilo_\S+\{.*\}) 32\.0$", PAGE, re.MULTILINE)
-            assert f"{shown} 32.0" in self.answer().splitlines()
-            named = set(re.findall(r"\bhilo_\w+", PAGE.split("```yaml")[1][:900]))
-            assert named == {
-                "hilo_log_records_total",
-                "hilo_reserved_ranges_total",
-                "hilo_highest_number",
-            }
-        finally:
-            logger.handlers[:] = handlers
-            logger.setLevel(level)
-            for collector in set(REGISTRY._collector_to_names) - before:
-                REGISTRY.unregister(collector)
-
-    def answer(self) -> str:
-        """Return what Prometheus is answered."""
-        urls: dict[str, Any] = {"__name__": "urls", "urlpatterns": []}
-        exec(FILES["urls.py"], urls)
-        (pattern,) = urls["urlpatterns"]
-        assert pattern.resolve("metrics")
-        return pattern.callback(RequestFactory().get("/metrics")).content.decode()
-
-    def logging(self) -> dict[str, Any]:
-        read: dict[str, Any] = {}
-        exec(FILES["settings.py"], read)
-        del read["LOGGING"]["handlers"]["console"]
-        read["LOGGING"]["loggers"]["django_hilo"]["handlers"].remove("console")
-        return read["LOGGING"]
-
-
-def value(name: str, **labels: str) -> float | None:
-    return REGISTRY.get_sample_value(name, labels)
+    def test_opentelemetry(self):
+        code = (PACKAGE / "metrics/opentelemetry.py").read_text()
+        named = set(re.findall(r'"(hilo\.\w+(?:\.\w+)?)"', code))
+        assert named == set(re.findall(r"`(hilo\.\w+(?:\.\w+)?)`", PAGE))
 
 
 class TestSignals:

@@ -10,9 +10,12 @@ from django.db import IntegrityError, connection, models, transaction
 from django.db.models.signals import pre_save
 from django.test.utils import isolate_apps
 
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
+from django_hilo.generator import next_number
 from django_hilo.managers import HiLoManager
 from tests.apps.numbers.models import Box, Item, ItemProxy, Part, SpecialItem
+from tests.apps.records.models import Order
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
@@ -391,3 +394,18 @@ def test_other_ids_beside_the_key(voucher, see):
     assert (new.pk, new.number) == (number, "vouchers/2")
     assert new.code.endswith(f"${number}")
     assert seen == [NONE] * 3
+
+
+@pytest.mark.parametrize(
+    ("model", "absurd"), [(Item, 10**18), (Order, f"orders/{10**18}-A")]
+)
+def test_a_key_that_a_receiver_sets_is_not_absurdly_high(see, model, absurd):
+    def set_key(instance):
+        instance.pk = absurd
+
+    before = next_number(model)
+    see(model, set_key)
+    with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):
+        model(name="a").save()
+    assert not model.objects.filter(name="a").exists()
+    assert next_number(model) < before + 100

@@ -124,6 +124,7 @@ def test_an_id_that_is_absurdly_high_raises_no_counter(options):
     assert f"records.Order.id: The id {typed!r} is" in err.getvalue()
     assert "records.Letter.id: The id 'letters/9223372036854775000'" in err.getvalue()
     assert err.getvalue().count("use --force") == 2
+    assert err.getvalue().count("the counter stays as it is") == 2
     assert "raised" in out.getvalue()  # the other one
     assert (read_max("orders"), last_gapless_number("letters")) == (0, 0)
     if not options:

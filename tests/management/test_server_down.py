@@ -64,12 +64,25 @@ class TestShow:
 
 @pytest.mark.django_db(databases=["default", "other"])
 @pytest.mark.parametrize(
-    "command", [["hilo_raise_max"], ["hilo_adopt", "orders", "--table=t.id"]]
+    "command",
+    [
+        ["hilo_raise_max"],
+        ["hilo_adopt", "orders", "--table=t.id"],
+        ["hilo_move_plan", "django_hilo", "0001"],
+    ],
 )
 def test_one_line(down, command):
     with pytest.raises(CommandError) as raised:
         call_command(*command, "--database=other")
-    assert str(raised.value).removeprefix("other: ") == DOWN.splitlines()[0]
+    assert str(raised.value) == f"other: {DOWN.splitlines()[0]}"
+
+
+@pytest.mark.django_db(databases=["default", "other"])
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="counters stay with the rows")
+def test_the_home_is_down(down, settings):
+    settings.HILO = {**settings.HILO, "DATABASE": "other"}
+    with pytest.raises(CommandError, match="^other: connection failed"):
+        call_command("hilo_adopt", "orders", "--table=t.id")
 
 
 @pytest.mark.servers
@@ -87,7 +100,7 @@ def test_a_server_that_is_down(tmp_path, transactional_db):
             ["hilo_adopt", "orders", "--table=t.id"],
         ):
             told = project.manage(*command, "--database=other", expect=1)
-            assert told.startswith("CommandError: "), told
+            assert told.startswith("CommandError: other: "), told
             assert "\n" not in told, told
             assert "migrations" not in told
 

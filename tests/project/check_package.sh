@@ -55,4 +55,4 @@ works() { # package, options of check_installed.py: in a new project
     (cd project && DJANGO_SETTINGS_MODULE=shop.settings ../venv/bin/python - "$@" < "$checks")
 }
 works "$wheel"
-works "$wheel[drf,sharding]" --extras
+works "$wheel[drf,opentelemetry,prometheus,sharding]" --extras

@@ -12,6 +12,8 @@ from django_hilo import __version__
 from tests.support.commands import PROJECT
 
 HOME = "https://forge.example/hilo"
+PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+HAS_HOME = bool(PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["home"])
 
 
 def built(home):
@@ -49,6 +51,14 @@ def test_without_a_home_there_are_no_urls():
 
 def test_tables_pictures_and_code_are_shown():
     page = render(built(HOME).readme)
-    assert page.count("<table>") == 2
+    assert page.count("<table>") == 3
     assert f'<img src="{HOME}/raw/' in page
     assert '<pre lang="pycon"><span class="gp">&gt;&gt;&gt; </span>' in page
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/tutorial.md"])
+def test_what_a_page_installs_is_there(name):
+    """Without a home there is no release: pages install a checkout."""
+    first = re.search("pip install (\\S+)", (PROJECT / name).read_text())
+    checkout = "." if name == "README.md" else "../django-hilo"
+    assert first and first[1] == ("django-hilo" if HAS_HOME else checkout)

@@ -530,6 +530,11 @@ class TestBodies:
         assert not HiLoDocument.objects.exists()
         assert not GaplessCounter.objects.exists()
 
+    def test_a_request_that_takes_no_keys(self, client):
+        answer = post(client, "/hilo/gapless/orders/next/", {"count": 5})
+        text = "Unknown keys: 'count'. This request takes none."
+        assert answer.json()["detail"] == text
+
     def test_unknown_keys_of_other_methods(self, client):
         reserve("orders", 32)
         answer = client.patch(DOCUMENT, {"max": 50, "floor": 50}, format="json")

@@ -130,7 +130,7 @@ class Follower(Project):
             for language, group in groupby(wanted, key=lambda fence: fence.language):
                 together = list(group)
                 if language == "pycon":
-                    self._test("\n".join(fence.text for fence in together))
+                    self.test("\n".join(fence.text for fence in together))
                     continue
                 for fence in together:
                     if language == "python":
@@ -145,7 +145,8 @@ class Follower(Project):
         before = file.read_text() if file.exists() else ""
         self.write(fence.file, f"{before}\n\n{fence.text}")
 
-    def _test(self, examples: str) -> None:
+    def test(self, examples: str) -> None:
+        """Run examples in a process of the project."""
         command = [*self._python, "-c", code_of(DOCTESTS)]
         self._done(*command, input=self._here(examples))
 

@@ -52,6 +52,9 @@ class Dialect:
         """Whether no connection was free: of the server, a pooler or a pool."""
         return False
 
+    def confirm_locked(self, connection: BaseDatabaseWrapper) -> None:
+        """Raise another error if a server answers LOCKED though nothing is locked."""
+
     def is_busy(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether a statement or a transaction of plain SQL is under way; no query."""
         return False

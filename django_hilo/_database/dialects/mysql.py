@@ -7,7 +7,7 @@ from functools import partial
 from math import ceil
 from typing import Any
 
-from django.db import Error, InterfaceError
+from django.db import Error, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
@@ -56,6 +56,16 @@ class MySQL(Dialect):
 
     def is_full(self, error: Exception) -> bool:
         return _code_of(error) in _FULL
+
+    def confirm_locked(self, connection: BaseDatabaseWrapper) -> None:
+        # With wsrep_sync_wait a node of Galera without quorum answers so to any query,
+        # also to Django's when it connects.
+        try:
+            rows_of(connection, "SELECT 1")
+        except Error as error:
+            if self.classify(error) is ErrorKind.LOCKED:
+                text = f"wsrep_sync_wait failed, the node may have no quorum: {error}"
+                raise OperationalError(1047, text) from None
 
     def has_rolled_back(
         self, connection: BaseDatabaseWrapper, error: Exception

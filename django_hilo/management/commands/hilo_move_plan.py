@@ -1,31 +1,41 @@
-"""The command that prints what a `MoveToHiLo` migration would do."""
+"""The command that writes a `MoveToHiLo` migration, or prints what it would do."""
 
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._database.dialects.base import rows_of
-from django_hilo._operations.report import told
+from django_hilo._operations.report import reach, told
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving.finding import Found, moves_in
 from django_hilo.moving.steps import Step
+from django_hilo.moving.writing import writing_command
 
 
 class Command(BaseCommand):
-    """Print the steps of a `MoveToHiLo` migration."""
+    """Print the steps of a `MoveToHiLo` migration, or write the migration."""
 
     help = (
         "Prints the steps that the MoveToHiLo operations of a migration would take on "
         "a database, with tables, rows, locks and SQL, after checking that the move is "
-        "possible. Changes nothing."
+        "possible. Changes nothing. With --write, writes the migration instead."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("app_label", help="App label of the migration.")
-        parser.add_argument(
-            "migration_name", help="Name of the migration, or a prefix."
+        either = parser.add_mutually_exclusive_group(required=True)
+        either.add_argument(
+            "migration_name", nargs="?", help="Name of the migration, or a prefix."
         )
+        either.add_argument(
+            "--write",
+            action="store_true",
+            help="Write the app's next migration, as makemigrations does, with "
+            "MoveToHiLo for each key that models.py changed to a HiLoField.",
+        )
+        parser.add_argument("-n", "--name", help="With --write: the migration's name.")
         parser.add_argument(
             "--database",
             default=DEFAULT_DB_ALIAS,
@@ -41,6 +51,10 @@ class Command(BaseCommand):
         app_label, name = options["app_label"], options["migration_name"]
         backwards = options["backwards"]
         try:
+            if options["write"]:
+                self.write(app_label, options)
+                return
+            reach(connection.alias)
             for found in moves_in(app_label, name, connection, is_applied=backwards):
                 self.show_move(found, connection, backwards)
         except HiLoError as error:
@@ -48,6 +62,11 @@ class Command(BaseCommand):
         except Error as error:
             raise CommandError(told(error, connection.alias)) from error
         self.stdout.write("Nothing was changed.")
+
+    def write(self, app_label: str, options: dict[str, Any]) -> None:
+        given = {each: options[each] for each in ("name", "verbosity")}
+        streams = {"stdout": self.stdout, "stderr": self.stderr}
+        call_command(writing_command(), app_label, **given, **streams)
 
     def show_move(self, found: Found, connection: Any, backwards: bool) -> None:
         steps = found.operation.steps(

@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django_hilo._allocation.target import home_of, resolve
 from django_hilo._operations.highest_numbers import check_jump, highest_number, sparing
 from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
-from django_hilo._operations.report import told
+from django_hilo._operations.report import reach, told
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
@@ -57,11 +57,10 @@ class Command(BaseCommand):
         self.only_looks = options["dry_run"] or options["check"]
         self.too_low, self.high_enough = 0, list[str]()
         using = options["database"]
-        for alias in dict.fromkeys([using, home_of(using)]):
-            try:
-                connections[alias].ensure_connection()
-            except Error as error:
-                raise CommandError(f"{alias}: {told(error, alias)}") from error
+        try:
+            reach(using, home_of(using))
+        except HiLoError as error:
+            raise CommandError(str(error)) from error
         wanted = {name.lower() for name in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
         tasks += [(field, self.raise_gapless) for field in gapless_fields_on(using)]

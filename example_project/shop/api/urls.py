@@ -7,7 +7,7 @@ from rest_framework.routers import DefaultRouter
 from example_project.shop.api import viewsets
 
 # The URL of an object is that of its list and its whole id, whatever the separator and
-# the prefix: orders/orders/33-A/, invoices/invoices/7-A$orders/33-A/.
+# the prefix: orders/orders/33-A/, invoices/invoices/7/.
 router = DefaultRouter()
 router.register("customers", viewsets.CustomerViewSet)
 router.register("products", viewsets.ProductViewSet)

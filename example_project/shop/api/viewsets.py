@@ -80,7 +80,7 @@ class OrderViewSet(ShopViewSet):
 
 
 class InvoiceViewSet(ShopViewSet):
-    """Invoices; their ids end in those of their orders."""
+    """Invoices, numbered without gaps."""
 
     queryset = Invoice.objects.all()
     serializer_class = InvoiceSerializer

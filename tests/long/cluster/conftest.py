@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import use_pymysql_without_mysqlclient
+
+use_pymysql_without_mysqlclient()
+
 
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:

@@ -1,5 +1,7 @@
 """A project that has installed what others install beside django-hilo."""
 
+from importlib.util import find_spec
+
 from tests.settings import (  # noqa: F401
     PASSWORD_HASHERS,
     REST_FRAMEWORK,
@@ -36,6 +38,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_hilo",
     "tests.long.fellows.market",
+    "tests.long.fellows.workshop",
+    "auditlog",
     "debug_toolbar",
     "django_filters",
     "django_tasks",
@@ -45,9 +49,11 @@ INSTALLED_APPS = [
     "import_export",
     "mptt",
     "parler",
+    "polymorphic",
     "rest_framework",
     "reversion",
     "simple_history",
+    "strawberry_django",
     "taggit",
     "treebeard",
     "wagtail",
@@ -62,6 +68,9 @@ INSTALLED_APPS = [
     "unfold.contrib.import_export",
     "unfold.contrib.simple_history",
 ]
+# Not for each version of Django that the others have.
+if find_spec("django_celery_beat"):
+    INSTALLED_APPS.insert(0, "django_celery_beat")
 # MariaDB has no unique constraints with conditions, of which Wagtail has one.
 SILENCED_SYSTEM_CHECKS = ["models.W036"]
 MIDDLEWARE = [
@@ -82,8 +91,11 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 DEBUG_TOOLBAR_CONFIG = {"IS_RUNNING_TESTS": False}
 INTERNAL_IPS = ["127.0.0.1"]
 LANGUAGE_CODE = "en"
+# Without tables of time zones, MariaDB knows no other.
+TIME_ZONE = "UTC"
 PARLER_LANGUAGES = {None: [{"code": "en"}, {"code": "fr"}]}
 WAGTAIL_SITE_NAME = "Market"
 WAGTAILADMIN_BASE_URL = "http://testserver"
 ROOT_URLCONF = "tests.long.fellows.urls"
 STATIC_URL = "static/"
+DDF_IGNORE_FIELDS = ["id"]

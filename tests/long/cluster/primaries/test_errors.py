@@ -1,5 +1,9 @@
 """Each code of a cluster, one at a time, in a process on one node."""
 
+import pytest
+
+from tests.long.cluster.galera.node import Node
+
 
 def test_a_node_that_is_not_ready_gives_an_error_and_no_number(cluster, python):
     node = cluster.nodes[0]
@@ -22,6 +26,29 @@ assert {retry[0] for retry in retries} == {code}, retries
     cluster.wait_until_whole()
     after = python(node, "print(reserve('unready', node_tag='').range.high)")
     assert int(after) == int(highest) + 1
+
+
+def test_a_node_without_quorum_has_locked_nothing_even_if_it_says_so(cluster, python):
+    """With wsrep_sync_wait it answers 1205, to Django's first query too."""
+    node = cluster.nodes[0]
+    if not isinstance(node, Node):
+        pytest.skip("Galera's variable")
+    node.cut_off()
+    node.wait_until_without_quorum()
+    python(
+        node,
+        """
+options = connection.settings_dict["OPTIONS"]
+options["init_command"] = "SET SESSION wsrep_sync_wait = 1"
+hilo(LOCK_TIMEOUT=60.0, RETRY_FOR=1.0)
+with expect(ConcurrencyError, "1047", least=1.0):
+    reserve("unsynced", node_tag="")
+assert set(retries) == {("1047", "statement")}, retries
+
+""",
+    )
+    node.heal()
+    cluster.wait_until_whole()
 
 
 def test_a_locked_row_gives_an_error_and_the_connection_goes_on(

@@ -1,0 +1,62 @@
+"""System check of models whose rows have the ids of another name."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core import checks
+from django.db import connections
+
+from django_hilo._allocation.target import fields_of, home_of
+from django_hilo._operations.locations import aliases, fields_on
+from django_hilo.fields import HiLoField
+from django_hilo.identifiers import parse_or_none
+from django_hilo.models import HiLoDocument
+
+
+def check_renamed(
+    databases: Sequence[str] | None = None, **kwargs: Any
+) -> Iterator[checks.CheckMessage]:
+    """Warn before the first id of a model that was renamed: it will have a new name."""
+    for alias in aliases():
+        if alias in (databases or ()):
+            for field in _without_counters(alias):
+                yield from _with_other_ids(field, alias)
+
+
+def _without_counters(alias: str) -> list[Any]:
+    """Return the fields that name no collection, and have no counter yet."""
+    fields = [
+        field
+        for field in fields_on(alias)
+        if isinstance(field, HiLoField)
+        and field.collection is None
+        and field.convention is None
+        and not field.any_id
+    ]
+    home = home_of(alias)
+    if HiLoDocument._meta.db_table not in connections[home].introspection.table_names():
+        return []
+    rows = HiLoDocument.objects.using(home)
+    names = [field.collection_name.lower() for field in fields]
+    known = set(rows.filter(collection__in=names).values_list("collection", flat=True))
+    tables = connections[alias].introspection.table_names()
+    return [
+        field
+        for field, name in zip(fields, names, strict=True)
+        if name not in known and field.model._meta.db_table in tables
+    ]
+
+
+def _with_other_ids(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
+    """Look at one row, which is cheap."""
+    rows = field.model._base_manager.using(alias).order_by()
+    for id in map(parse_or_none, rows.values_list(field.attname, flat=True)[:1]):
+        if id is not None and not fields_of(id.collection):
+            yield checks.Warning(
+                f"The next id of {field} will start with {field.collection_name!r}, "
+                f"but its table on {alias!r} has ids such as {str(id)!r}.",
+                hint=f"If the model was renamed, set collection={id.collection!r} on "
+                f"the field to keep the ids' name. Otherwise silence this check.",
+                obj=field,
+                id="django_hilo.W117",
+            )

@@ -1,0 +1,1 @@
+"""MariaDB with a replica, by the commands of docs/how-to/mariadb-replication.md."""

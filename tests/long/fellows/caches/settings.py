@@ -1,0 +1,41 @@
+"""A project that caches queries, with the package that HILO_TEST_CACHE names."""
+
+import os
+
+from tests.long.fellows.settings import (  # noqa: F401
+    DEFAULT_AUTO_FIELD,
+    HILO,
+    MIGRATION_MODULES,
+    SECRET_KEY,
+    TEMPLATES,
+    USE_TZ,
+)
+from tests.support.databases import CHOSEN, settings_for
+
+PACKAGE = os.environ["HILO_TEST_CACHE"]
+DATABASES = {"default": settings_for(CHOSEN, f"hilo_{PACKAGE}")}
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django_hilo",
+    "tests.long.fellows.caches.stock",
+    PACKAGE,
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+ROOT_URLCONF = "tests.long.fellows.caches.urls"
+STATIC_URL = "static/"
+CACHALOT_UNCACHABLE_APPS = ["django_hilo"]
+CACHEOPS_REDIS = os.environ.get("HILO_TEST_REDIS", "")
+CACHEOPS = {
+    "django_hilo.*": None,
+    "auth.*": None,
+    "contenttypes.*": None,
+    "*.*": {"ops": "all", "timeout": 3600},
+}
