@@ -70,7 +70,7 @@ protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every orde
 	$(BIN)/python -m pytest -q tests/long/protocol
 
 .PHONY: cluster
-cluster: $(VENV)/cluster ## Break nodes of Galera and Group Replication, and primaries of PostgreSQL and MariaDB, while ids are given.
+cluster: $(VENV)/cluster ## Break nodes of Galera, Group Replication and Patroni, and primaries of PostgreSQL and MariaDB.
 	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/long/cluster
 
 .PHONY: hosting

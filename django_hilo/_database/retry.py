@@ -149,7 +149,7 @@ def retry(
     dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
-    began, level, reconnects = _clock(), logging.WARNING, False
+    began, level, reconnects, lost = _clock(), logging.WARNING, False, 0
     # Counted too, for tests that freeze even this clock.
     slept = 0.0
     while True:
@@ -198,6 +198,12 @@ def retry(
                 ) from error
             logger.log(level, "Retrying the counter on %r after: %s", using, error)
             level = logging.DEBUG
+            lost += kind is ErrorKind.RECONNECT
+            if lost == 2:  # the first says how the old connection ended
+                logger.warning(
+                    "Waiting up to %g s (HILO['RETRY_FOR']) for the database of %r: %s",
+                    *(longest, using, error),
+                )
         reconnects = kind is ErrorKind.RECONNECT
         longest_pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
         pause = random.uniform(0, longest_pause)  # noqa: S311 - no secret, only a pause

@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import Result
-from django_hilo._database.retry import retry, short_transaction
+from django_hilo._database.retry import commits_alone, retry, short_transaction
 from django_hilo._database.uncounted import uncounted
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
@@ -117,7 +117,9 @@ class KeySequence(StoredCounter):
     def row_floor(self, using: str) -> int:
         connection = connections[using]
         # Rows that the caller has not committed count too.
-        is_here = not dialect_of(connection).is_busy(connection)
+        is_here = not (
+            commits_alone(connection) or dialect_of(connection).is_busy(connection)
+        )
         highest = self._attempt(self._highest, using, is_here or None)
         try:
             following = self.read_max(using) + 1

@@ -30,6 +30,8 @@ class Server:
 
     # Servers refuse to run as root; "": this one does not.
     system_user = ""
+    # The signal that it gets when the process that started it ends, however that ends.
+    ends_with = "KILL"
     programs: tuple[str, ...]
     log = "output.log"
 
@@ -89,8 +91,7 @@ class Server:
             )
 
     def _as_system_user(self) -> list[str]:
-        # The server ends with the process that started it, however that ends.
-        command = ["setpriv", "--pdeathsig=KILL"]
+        command = ["setpriv", f"--pdeathsig={self.ends_with}"]
         user = self.system_user
         if os.getuid() == 0 and user:
             command += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]

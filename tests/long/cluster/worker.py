@@ -2,9 +2,10 @@
 
     python -m tests.long.cluster.worker FOLDER SEAT SEED LABEL ...
 
-LABEL is a model; one that is named twice is used more often. The process ends when the
-file ``end`` is in the folder, and rests while ``rest`` is. Its journal (see
-tests.support.journal) has a line per event, written before the process goes on:
+LABEL is a model; one that is named twice is used more often. A gapless id is given with
+the commit of its row: a rollback takes it back. The process ends when the file ``end``
+is in the folder, and rests while ``rest`` is. Its journal (see tests.support.journal)
+has a line per event, written before the process goes on:
 
 ``range COUNTER LOW HIGH`` reserved; ``given ID`` an object has it;
 ``stood``, ``undone``, ``open ID`` what became of a row, the last if the process cannot
@@ -33,6 +34,7 @@ from django.core.signals import request_finished, request_started  # noqa: E402
 from django.db import Error, IntegrityError, transaction  # noqa: E402
 
 from django_hilo.exceptions import HiLoError  # noqa: E402
+from django_hilo.fields import GaplessIdField  # noqa: E402
 from django_hilo.generator import return_ranges  # noqa: E402
 from django_hilo.models import HiLoDocument  # noqa: E402
 from django_hilo.signals import range_reserved  # noqa: E402
@@ -43,6 +45,11 @@ STARTER = os.getppid()
 PAUSE = 0.002
 # So that a server that is down is not asked all the time.
 PAUSE_AFTER_ERRORS = 0.05
+
+
+def is_gapless(model) -> bool:
+    """Whether an id is taken in the transaction that saves its row."""
+    return isinstance(model._meta.pk, GaplessIdField)
 
 
 class Undo(Exception):
@@ -57,6 +64,7 @@ class Worker:
         self.note = Journal(folder, seat, "main").note
         self.random = random.Random(f"{seed}/{seat}")
         self.models = [apps.get_model(label) for label in labels]
+        self.with_ids_before = [each for each in self.models if not is_gapless(each)]
         self.requests = (self.take, self.save, self.save_some, self.save_many)
 
     def run(self) -> None:
@@ -88,7 +96,7 @@ class Worker:
 
     def take(self) -> None:
         """Save an object that got its id before, for no other purpose."""
-        thing = self.new()
+        thing = self.new(self.random.choice(self.with_ids_before))
         with self.called("ids"):
             type(thing).objects.assign_ids([thing])
         self.note_id("given", thing)
@@ -142,9 +150,11 @@ class Worker:
             raise
         finally:
             for thing in new:
-                self.note_id("given", thing)
+                if fate == "stood" or not is_gapless(type(thing)):
+                    self.note_id("given", thing)
             for thing in things:
-                self.note_id(fate, thing)
+                if fate != "undone" or not is_gapless(type(thing)):
+                    self.note_id(fate, thing)
 
     def note_id(self, word: str, thing) -> None:
         if isinstance(thing.pk, int):
@@ -168,7 +178,9 @@ class Worker:
             self.note("call", kind, f"{took:.4f}", outcome)
 
     def note_range(self, reservation, **kwargs) -> None:
-        key = HiLoDocument.key(reservation.collection, reservation.node_tag)
+        # A sequence has the name of its column, "numbers_item.id".
+        collection = reservation.collection.partition(".")[0]
+        key = HiLoDocument.key(collection, reservation.node_tag)
         self.note("range", key, reservation.range.low, reservation.range.high)
 
 

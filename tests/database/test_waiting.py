@@ -1,0 +1,78 @@
+"""A reservation that waits for a server logs once what it waits for."""
+
+import logging
+
+import pytest
+from django.db import OperationalError
+
+from django_hilo._database import retry
+from django_hilo.counters import KeyColumn, reservation
+from django_hilo.generator import next_number
+from tests.apps.numbers.models import Item
+from tests.apps.records.models import Order
+from tests.counters.test_reservation import deadlock
+from tests.support.databases import CHOSEN, IS_MYSQL
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def lost(text: str) -> Exception:
+    """Return the error of a connection that was lost, or cannot be had."""
+    return OperationalError(2013, text) if IS_MYSQL else OperationalError(text)
+
+
+@pytest.fixture
+def warnings(monkeypatch, settings, caplog):
+    """Let the first tries of a reservation fail; return the warnings."""
+    settings.HILO = {**settings.HILO, "RETRY_FOR": 15.0}
+    monkeypatch.setattr(retry.random, "uniform", lambda *_: 0)
+
+    def warnings(*errors: Exception) -> list[str]:
+        attempt, failures = reservation._change_locked, list(errors)
+
+        def fail_first(*args):
+            if failures:
+                raise failures.pop(0)
+            return attempt(*args)
+
+        monkeypatch.setattr(reservation, "_change_locked", fail_first)
+        assert next_number(Order) == 1
+        return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+    return warnings
+
+
+@pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has no server to wait for")
+class TestAServerThatIsAway:
+    def test_is_named_once_however_long_it_takes(self, warnings):
+        first, *others = warnings(lost("it ended"), *[lost("refused")] * 5)
+        assert "Retrying the counter on 'default' after: " in first
+        assert "it ended" in first
+        [second] = others
+        begin = "Waiting up to 15 s (HILO['RETRY_FOR']) for the database of 'default': "
+        assert second.startswith(begin)
+        assert "refused" in second
+
+    def test_is_not_named_where_a_new_connection_works(self, warnings):
+        [only] = warnings(lost("it ended"))
+        assert "it ended" in only
+
+
+def test_deadlocks_are_no_wait_for_a_server(warnings):
+    [only] = warnings(*[deadlock()] * 3)
+    assert only.startswith("Retrying the counter on 'default' after: ")
+
+
+@pytest.mark.skipif(CHOSEN != "postgres", reason="only PostgreSQL has such keys")
+def test_a_process_waits_for_its_first_key_from_a_sequence(monkeypatch):
+    """It reads the table first."""
+    attempt, failures = KeyColumn.highest, [lost("refused")]
+
+    def fail_first(*args):
+        if failures:
+            raise failures.pop()
+        return attempt(*args)
+
+    monkeypatch.setattr(KeyColumn, "highest", fail_first)
+    assert next_number(Item) == 1
+    assert failures == []

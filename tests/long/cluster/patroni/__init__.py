@@ -1,0 +1,1 @@
+"""PostgreSQL under Patroni: three nodes, one etcd, HAProxy."""
