@@ -74,5 +74,5 @@ def test_a_process_waits_for_its_first_key_from_a_sequence(monkeypatch):
         return attempt(*args)
 
     monkeypatch.setattr(KeyColumn, "highest", fail_first)
-    assert next_number(Item) == 1
+    assert next_number(Item) >= 1
     assert failures == []
