@@ -38,6 +38,7 @@ class _Moves:
                 for operation in migration.operations
                 for new in self._replaced(migration.app_label, operation)
             ]
+        # The next base is the project's autodetector, which mypy cannot know.
         return super().arrange_for_graph(changes, *args, **kwargs)  # type: ignore[misc]
 
     def changes(self, graph: Any, *args: Any, **kwargs: Any) -> Any:
@@ -45,7 +46,7 @@ class _Moves:
 
         Raises `HiLoError` if there is no move, and if a file would be overwritten.
         """
-        found = super().changes(graph, *args, **kwargs)  # type: ignore[misc]
+        found = super().changes(graph, *args, **kwargs)  # type: ignore[misc] # as above
         has_moves = False
         for migration in _migrations_in(found):
             if Path(MigrationWriter(migration).path).exists():

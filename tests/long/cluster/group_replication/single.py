@@ -50,6 +50,7 @@ class SinglePrimary(Group):
 
     def environment(self, patience: int = 0) -> dict[str, str]:
         """Return that of a Django process, which knows the address alone."""
+        # With a tag, it takes only the port of a node, which a route has too.
         return environment_on(self.route, patience, tag="A")  # type: ignore[arg-type]
 
     def primary(self, among: list[SingleMember]) -> SingleMember:

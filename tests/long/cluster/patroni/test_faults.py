@@ -57,6 +57,7 @@ def test_both_standbys_are_down(cluster, load, fault):
             primary.kill()
             for standby in standbys:
                 standby.start()
+            # That nobody is promoted shows only when the lock is long over.
             time.sleep(TTL + 2 * LOOP_WAIT)
             assert cluster.primary() is None
             primary.start()
