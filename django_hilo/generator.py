@@ -28,7 +28,7 @@ from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.identity import in_schema, is_still_there
-from django_hilo._database.own_connection import kept_open
+from django_hilo._database.own_connection import close_unused
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
@@ -167,7 +167,6 @@ def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> Non
         pool.current().counter(found.key).see(number)
 
 
-@kept_open()
 def return_ranges(using: str | None = None) -> int:
     """Return the unused end of each counter's newest range to the counter.
 
@@ -194,6 +193,7 @@ def return_ranges(using: str | None = None) -> int:
         except (Error, HiLoError) as error:
             failed.add(alias)
             logger.warning("Unused numbers on %r become a gap: %s", alias, error)
+    close_unused()
     return returned
 
 

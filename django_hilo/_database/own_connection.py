@@ -1,13 +1,16 @@
 """The one extra connection that a process opens to an alias, for its counters.
 
-It is closed as ``CONN_MAX_AGE`` says, always in tests, and before a fork.
+A server that is nearly full must not hold one for each process that reserves once a
+minute. So it is kept only in a burst of reservations, and closed at the end of a
+request, in tests, and before a fork. What a burst leaves open the server closes.
 """
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from math import ceil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from math import ceil, inf
 from typing import Any, TypeVar
 
 from django.core import mail
@@ -22,6 +25,14 @@ from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
 
 Result = TypeVar("Result")
+
+# freezegun freezes time.monotonic(), and each module's name for it.
+clock = partial(time.monotonic)
+
+# Seconds. A reservation that begins sooner after the last one is of a burst, whose
+# connection is kept; but not for long, since other processes may wait for one.
+BURST = 0.5
+LONGEST_KEPT = 1.0
 
 # In messages that may come of a pool that is too small.
 POOL_SIZE = (
@@ -41,6 +52,7 @@ class OwnConnection:
         self.lock = Lock()
         self._wrapper: BaseDatabaseWrapper | None = None
         self._opened_for: list[Any] = []
+        self._opened = self._ended = -inf
 
     def hold(self, act: Callable[[], Result], timeout: float) -> Result:
         """Call ``act`` while no other thread uses the connection; return its result.
@@ -71,8 +83,10 @@ class OwnConnection:
     ) -> Result:
         """Call ``operate`` with the alias of this connection, which is held."""
         # After an interrupt an answer may still be on its way.
-        is_sound = False
+        is_sound, is_burst = False, clock() - self._ended < BURST
         try:
+            if not is_burst:
+                self.close()  # the server may have closed it, too
             connections[self.alias] = self._open(callers)
             result = operate(self.alias)
             is_sound = True
@@ -87,10 +101,13 @@ class OwnConnection:
         finally:
             with suppress(AttributeError):  # it could not be opened
                 del connections[self.alias]
-            if not is_sound:
+            now = clock()
+            is_young = now - self._opened < LONGEST_KEPT
+            # A test runner cannot drop a database that has an open connection.
+            if not (is_sound and is_burst and is_young) or in_tests():
                 self.close()
-            elif threading.get_ident() not in _keepers:
-                self.close_as_due()
+            if is_sound:
+                self._ended = now
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
@@ -101,7 +118,7 @@ class OwnConnection:
             # With all settings as they are now.
             self.close()
             self._wrapper = wrapper = _copy(callers)
-            self._opened_for = server
+            self._opened_for, self._opened = server, clock()
         switch(wrapper, getattr(callers, "schema_name", None))
         return wrapper
 
@@ -110,33 +127,6 @@ class OwnConnection:
         wrapper, self._wrapper = self._wrapper, None
         if wrapper is not None:
             wrapper.close()
-
-    def close_as_due(self) -> None:
-        """Close the connection if ``CONN_MAX_AGE`` is over."""
-        if self._wrapper is None:
-            return
-        if self._wrapper.in_atomic_block:
-            self.close()
-        elif in_tests():
-            # A test runner cannot drop a database that has an open connection.
-            self._wrapper.close()
-        else:
-            self._wrapper.close_if_unusable_or_obsolete()
-
-
-# Threads that are inside `kept_open`.
-_keepers: set[int] = set()
-
-
-@contextmanager
-def kept_open() -> Iterator[None]:
-    """Keep what this thread opens for a counter open for the next one in the block."""
-    _keepers.add(threading.get_ident())
-    try:
-        yield
-    finally:
-        _keepers.discard(threading.get_ident())
-        close_obsolete()
 
 
 def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
@@ -172,11 +162,11 @@ def of_this_process() -> dict[str, OwnConnection]:
     return _own_connections
 
 
-def close_obsolete(**kwargs: object) -> None:
-    """Close connections that are due (request_started, request_finished)."""
+def close_unused(**kwargs: object) -> None:
+    """Close the own connections that no thread is using (request_finished)."""
     for own in list(of_this_process().values()):
-        with suppress(ReservationTimeout, NestedReservation):  # it is in use
-            own.hold(own.close_as_due, timeout=0)
+        with suppress(ReservationTimeout, NestedReservation):
+            own.hold(own.close, timeout=0)
 
 
 def before_fork() -> None:

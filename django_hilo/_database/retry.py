@@ -21,6 +21,8 @@ from django_hilo._database.own_connection import (
     POOL_SIZE,
     OwnConnection,
     Result,
+    clock,
+    close_unused,
     of_this_process,
 )
 from django_hilo._database.transaction import STATE, Outcome, state_of, test_blocks
@@ -33,9 +35,6 @@ from django_hilo.exceptions import (
 )
 
 logger = logging.getLogger("django_hilo")
-
-# freezegun freezes time.monotonic(), and each module's name for it.
-_clock = partial(time.monotonic)
 
 # Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
 _PAUSE = 0.003
@@ -149,7 +148,7 @@ def retry(
     dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
-    began, level, reconnects, lost = _clock(), logging.WARNING, False, 0
+    began, level, reconnects, lost = clock(), logging.WARNING, False, 0
     # Counted too, for tests that freeze even this clock.
     slept = 0.0
     while True:
@@ -188,9 +187,12 @@ def retry(
                     f"{what} could not be changed inside the transaction on {using!r}: "
                     f"{error}. Repeat the transaction.{dialect.prevents_conflicts}"
                 ) from error
+            is_full = dialect.is_full(error)
+            if is_full:
+                close_unused()  # of other aliases
             longest = settings.RETRY_FOR if retry_for is None else retry_for
-            if max(_clock() - began, slept) > longest:
-                pool = f" {POOL_SIZE}" if dialect.is_full(error) else ""
+            if max(clock() - began, slept) > longest:
+                pool = f" {POOL_SIZE}" if is_full else ""
                 raise ConcurrencyError(
                     f"The counter on {using!r} could not be changed within {longest:g} "
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "

@@ -19,7 +19,7 @@ from django_hilo._allocation.pool import Counter
 from django_hilo._allocation.target import fields_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import in_schema, is_still_there
-from django_hilo._database.own_connection import in_tests, kept_open
+from django_hilo._database.own_connection import close_unused, in_tests
 from django_hilo._database.retry import retry, short_transaction, use_own
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
@@ -75,9 +75,9 @@ def _return_apart(counters: Iterable[Counter]) -> None:
     try:
         for alias in {each.key.database.alias for each in counters}:
             use_own(alias)
-        with kept_open():
-            _return(counters)
+        _return(counters)
     finally:
+        close_unused()
         connections.close_all()
 
 

@@ -21,8 +21,10 @@ from django_hilo._allocation.numbers_in_tests import write_counters
 from django_hilo._allocation.target import resolve
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.retry import use_own
 from django_hilo._looks import before_looks
 from django_hilo._operations import idle
+from django_hilo.conf import settings
 from django_hilo.counters import floor, gapless
 from django_hilo.signals import counter_changed, range_reserved, range_returned
 
@@ -58,8 +60,7 @@ def arm(sender: Any) -> None:
     post_migrate.connect(forget_after_flush, sender, dispatch_uid="django_hilo")
     uid = "django_hilo.raise_defaults"
     post_migrate.connect(raise_defaults, sender, dispatch_uid=uid)
-    for signal in request_started, request_finished:
-        signal.connect(own_connection.close_obsolete, dispatch_uid="django_hilo")
+    request_finished.connect(own_connection.close_unused, dispatch_uid="django_hilo")
     request_finished.connect(idle.return_idle, dispatch_uid="django_hilo.return_idle")
     _join_worker_pools()
     if not _armed:
@@ -85,7 +86,7 @@ def end_process(*args: Any, **kwargs: Any) -> None:
         thread = threading.Thread(target=_return, args=[mine], name="hilo", daemon=True)
         thread.start()
     except RuntimeError:  # Python 3.12.0 to 3.12.2 start no thread at the end
-        _return(mine)
+        _return_within_bounds(mine)
         return
     thread.join(_LONGEST_END)
     if thread.is_alive():
@@ -93,6 +94,15 @@ def end_process(*args: Any, **kwargs: Any) -> None:
             "Not all unused numbers were returned within %g s; they become a gap.",
             _LONGEST_END,
         )
+
+
+def _return_within_bounds(mine: Sequence[BaseDatabaseWrapper]) -> None:
+    """Return the ranges in this thread, where only a driver bounds each wait."""
+    settings.LOCK_TIMEOUT = settings.RETRY_FOR = _LONGEST_END / 2
+    for connection in connections.all():
+        if not dialect_of(connection).has_one_writer:
+            use_own(connection.alias)  # it has these bounds
+    _return(mine)
 
 
 def _return(callers: Sequence[BaseDatabaseWrapper]) -> None:

@@ -104,7 +104,10 @@ _OF_HOMES = (
     *(servers.lost_commits, servers.without_locks, servers.shared_tag),
     last_numbers,
 )
-_OF_ALL = (servers.pooler, servers.two_writers, low_counters, short_columns)
+_OF_ALL = (
+    *(servers.pooler, servers.few_connections, servers.two_writers),
+    *(low_counters, short_columns),
+)
 
 
 def _each(

@@ -32,6 +32,10 @@ class Inspection:
         """Whether a pooler stands between this process and the server."""
         return False
 
+    def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
+        """Return how many connections the server allows to this user at once."""
+        return None
+
     def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether the server could wait for standbys, but names none."""
         return False
@@ -62,6 +66,16 @@ class OfPostgreSQL(Inspection):
         [(pid,)] = rows_of(connection, "SELECT pg_backend_pid()")
         driver: Any = connection.connection
         return bool(driver.info.backend_pid != pid)
+
+    def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
+        [(most,)] = rows_of(
+            connection,
+            "SELECT least(nullif(r.rolconnlimit, -1), nullif(d.datconnlimit, -1), "
+            "current_setting('max_connections')::int) "
+            "FROM pg_roles r, pg_database d "
+            "WHERE r.rolname = current_user AND d.datname = current_database()",
+        )
+        return int(most)
 
     def lacks_standbys(self, connection: BaseDatabaseWrapper) -> bool:
         query = "SELECT current_setting('synchronous_standby_names')"
@@ -103,6 +117,11 @@ class OfMySQL(Inspection):
             "AND e.transactions <> 'YES'",
             [tables],
         )
+
+    def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
+        limits = "SELECT @@max_connections, @@max_user_connections"
+        # 0: no limit of the user's.
+        return min(each for each in rows_of(connection, limits)[0] if each)
 
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")

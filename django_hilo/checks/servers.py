@@ -110,3 +110,22 @@ def pooler(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
             "processes of 3 threads need 8. Then silence this check.",
             id="django_hilo.I036",
         )
+
+
+def few_connections(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
+    """Warn of a limit under what a single process may open."""
+    pool = connection.settings_dict["OPTIONS"].get("pool")
+    sizes = pool if isinstance(pool, dict) else {}
+    # psycopg's pool has min_size, by default 4, unless it is told more.
+    of_pool = sizes.get("max_size") or sizes.get("min_size", 4)
+    needed = 1 + (of_pool if pool else 1)
+    most = inspection_of(connection).most_connections(connection)
+    if most is not None and most < needed:
+        yield checks.Warning(
+            f"The server of {connection.alias!r} allows {most} connections, but a "
+            f"process may open {needed}: a reservation inside a transaction needs one "
+            f"more.",
+            hint="Raise the limit of the server, the database or the user, or use a "
+            "smaller pool.",
+            id="django_hilo.W039",
+        )

@@ -5,6 +5,7 @@ import logging
 from django.db import connections
 
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.retry import commits_alone, retry
 from django_hilo.counters import floor, reservation, returning
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation, Wanted
@@ -76,7 +77,11 @@ class ColumnCounter(OwnCounter):
             self.shared_column = column
 
     def row_floor(self, using: str) -> int:
-        return self.column.highest(self.rows_on)
+        column, using = self.column, self.rows_on
+        if not commits_alone(connections[using]):
+            return column.highest(using)  # rows that are not committed count too
+        missing = f"There is no table {column.table!r} on {using!r}."
+        return retry(column.highest, using, self.name, if_missing=missing)
 
     def minimum_of_rows(self, using: str) -> int:
         return self.row_floor(using) if self.shared_column is None else 0

@@ -23,6 +23,7 @@ from tests.support.sql import execute
 pytestmark = pytest.mark.django_db(transaction=True)
 
 on_postgresql = pytest.mark.skipif(CHOSEN != "postgres", reason="PostgreSQL's settings")
+on_servers = pytest.mark.skipif(CHOSEN == "sqlite", reason="it has no server")
 on_mysql = pytest.mark.skipif(not IS_MYSQL, reason="settings of MySQL and MariaDB")
 REPLICA = {
     "mariadb": (
@@ -198,3 +199,15 @@ class TestCommits:
         settings.HILO = {"SYNCHRONOUS_COMMIT": value}
         with pytest.raises(SystemCheckError, match="SYNCHRONOUS_COMMIT"):
             call_command("check")
+
+
+@on_servers
+def test_a_limit_under_what_a_pool_may_open(monkeypatch):
+    options = connection.settings_dict["OPTIONS"]
+    monkeypatch.setitem(options, "pool", {"max_size": 20_000})
+    message = found()["django_hilo.W039"]
+    assert message.level == checks.WARNING
+    assert "may open 20001" in message.msg
+    for pool in True, {"min_size": 2}, {}:
+        monkeypatch.setitem(options, "pool", pool)
+        assert not found()

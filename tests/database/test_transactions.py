@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from functools import partial
+from math import inf
 from itertools import chain
 from unittest.mock import Mock
 
@@ -35,6 +36,7 @@ from django_hilo.exceptions import (
 from django_hilo.generator import next_ids, next_number, next_numbers
 from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
+from tests.apps.numbers.models import Item
 from tests.apps.records.models import Letter, Order
 from tests.support.counters import max_of
 from tests.support.databases import CHOSEN, IS_MYSQL
@@ -265,10 +267,11 @@ class TestOwnConnection:
             assert execute(query) == before
         assert execute(query) == before
 
-    def test_it_is_opened_with_the_settings_of_now(self, monkeypatch):
+    def test_it_is_opened_with_the_settings_of_now(self, monkeypatch, stays_open):
         """As with a password that was rotated."""
         with transaction.atomic():
             next_number(Order)
+        own_connection.close_unused()
         monkeypatch.setitem(connections["default"].settings_dict, "CONN_MAX_AGE", 7)
         with transaction.atomic():
             next_numbers(Order, 100)
@@ -350,17 +353,18 @@ class TestOwnConnection:
         with transaction.atomic():
             next_number(Order)
 
-        assert own_connection._own_connections["default"]._wrapper.connection is None
+        assert own_connection._own_connections["default"]._wrapper is None
 
     @pytest.fixture
     def stays_open(self, monkeypatch):
-        """Let the own connection be kept, as outside of tests."""
+        """Let the own connection be kept, as in a burst outside of tests."""
         monkeypatch.setattr(own_connection, "in_tests", lambda: False)
-        monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
-        own_connection._own_connections.clear()
+        monkeypatch.setattr(own_connection, "BURST", inf)
+        monkeypatch.setattr(own_connection, "LONGEST_KEPT", inf)
+        own = own_connection._own_connections["default"] = OwnConnection("default")
+        own._ended = 0.0
         yield
-        for own in own_connection._own_connections.values():
-            own._wrapper.close()
+        own_connection.close_unused()
 
     @pytest.mark.parametrize("stop", ["kill", "become_a_standby"])
     def test_an_own_connection_of_no_use_is_replaced(self, stays_open, stop):
@@ -384,6 +388,14 @@ class TestOwnConnection:
             Order.objects.count()
         connection.close()
         assert Order.objects.create().id
+
+    @pytest.mark.skipif(CHOSEN == "sqlite", reason="it has no server")
+    def test_a_callers_connection_that_was_killed_before_its_first_integer_key(self):
+        kill(connections["default"])
+        try:
+            assert next_number(Item) >= 1
+        finally:
+            connection.close()
 
     def test_one_extra_connection_for_many_threads(self, monkeypatch, stays_open):
         copy = Mock(wraps=own_connection._copy)

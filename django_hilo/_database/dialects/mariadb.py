@@ -1,4 +1,4 @@
-"""MariaDB: as MySQL, with bounds for one statement and for idle transactions."""
+"""MariaDB: as MySQL, with a bound of its own for idle transactions."""
 
 from typing import Any
 
@@ -12,9 +12,8 @@ class MariaDB(MySQL):
     """MariaDB, by mysqlclient or PyMySQL; with Galera too."""
 
     name = "MariaDB"
-
-    def begin(self, connection: BaseDatabaseWrapper) -> None:
-        self._bound_session(connection, "idle_transaction_timeout")
+    # The second holds inside a transaction, if the server sets one.
+    _idle_limits = ("wait_timeout", "idle_transaction_timeout")
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # It counts rows that are not committed yet, and deleted ones.

@@ -47,6 +47,7 @@ class MySQL(Dialect):
     name = "MySQL"
     always_own_connection = True
     compares_loosely = True
+    _idle_limits = ("wait_timeout",)
 
     def classify(self, error: Exception) -> ErrorKind:
         code = _code_of(error)
@@ -84,13 +85,10 @@ class MySQL(Dialect):
         vars(connection)["_start_transaction_under_autocommit"] = begin
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
-        # The server ends the session of a lost process, and, between transactions, an
-        # idle one: Django asks before the next whether it is still there.
-        self._bound_session(connection, "wait_timeout")
-        vars(connection)["health_check_enabled"] = True
-
-    def _bound_session(self, connection: BaseDatabaseWrapper, idle: str) -> None:
-        bounds = f"{self._bound()}, SESSION {idle} = {ceil(settings.LOCK_TIMEOUT / 2)}"
+        # The server ends the session of a lost process, and one that a burst left open.
+        idle = ceil(settings.LOCK_TIMEOUT / 2)
+        limits = [f", SESSION {each} = {idle}" for each in self._idle_limits]
+        bounds = self._bound() + "".join(limits)
         # Only our own connection begins transactions here: once a session is enough.
         session = connection.connection, bounds
         if vars(connection).get("hilo_session") != session:

@@ -81,6 +81,9 @@ class PostgreSQL(Dialect):
 
         options = connection.settings_dict["OPTIONS"]
         options["isolation_level"] = IsolationLevel.READ_COMMITTED
+        # A server that stands still accepts connections, and sends nothing.
+        options.setdefault("connect_timeout", longest)
+        vars(connection)["hilo_is_new"] = True
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
         wait = settings.LOCK_TIMEOUT * 1000
@@ -96,8 +99,17 @@ class PostgreSQL(Dialect):
         if synchronous is not None:
             variables["synchronous_commit"] = synchronous
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
+        values = list(chain(*variables.items()))
+        if vars(connection).pop("hilo_is_new", False):
+            # The server ends a session that a burst left open, unless it is a pooler's,
+            # whose clients get process ids of its own making.
+            calls += (
+                ", CASE WHEN pg_backend_pid() = %s "
+                "THEN set_config('idle_session_timeout', %s, false) END"
+            )
+            values += [connection.connection.info.backend_pid, str(ceil(wait / 2))]
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {calls}", list(chain(*variables.items())))
+            cursor.execute(f"SELECT {calls}", values)
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:

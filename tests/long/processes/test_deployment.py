@@ -1,22 +1,13 @@
 """200 processes start at once, as after a deployment, and want ids of one counter."""
 
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.conftest import PREAMBLE
 from tests.support.commands import output_of, run
-from tests.support.databases import CHOSEN, URL_VARIABLES
-from tests.support.own_server import missing_programs
-from tests.support.own_servers import KINDS, MariaDB, OwnServer
-from tests.support.programs import require
+from tests.support.databases import CHOSEN
 
 PROCESSES = 200
 # Of each process; its ranges have 32 and 64 numbers.
@@ -57,44 +48,6 @@ for process in started: process.join()
 failed = [process.exitcode for process in started if process.exitcode]
 sys.exit(f"{len(failed)} failed" if failed else 0)
 """
-
-
-@pytest.fixture
-def server() -> Iterator[OwnServer]:
-    """A server that takes so many connections."""
-    if CHOSEN not in KINDS:
-        pytest.skip("SQLite has one writer")
-    kind = KINDS[CHOSEN]
-    if lacks := missing_programs(*kind.programs):
-        require(f"no {CHOSEN} of its own without {', '.join(lacks)}")
-    with tempfile.TemporaryDirectory(prefix="hilo-deployment-") as name:
-        Path(name).chmod(0o755)  # for the system user of the server
-        server = kind(Path(name) / CHOSEN)
-        if isinstance(server, MariaDB):
-            server.options += f"max_connections={CONNECTIONS}\n"
-        server.make_folder()
-        more = {} if isinstance(server, MariaDB) else {"max_connections": CONNECTIONS}
-        server.install(**more)
-        try:
-            server.start()
-            yield server
-        finally:
-            server.stop()
-
-
-@pytest.fixture
-def environment(server) -> dict[str, str]:
-    """The environment of Django's processes in a new database of the server."""
-    server.execute("CREATE DATABASE hilo")
-    environment = {
-        **os.environ,
-        URL_VARIABLES[CHOSEN]: server.url,
-        "HILO_TEST_NAMES": json.dumps({"default": "hilo", "other": "hilo"}),
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-    }
-    migrate = ("migrate", "--run-syncdb", "--verbosity=0")
-    run(sys.executable, "-m", "django", *migrate, env=environment)
-    return environment
 
 
 def test_each_gets_its_ids_and_no_error(environment, tmp_path, capsys):
