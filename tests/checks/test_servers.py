@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from django_hilo.checks import servers
 from django_hilo.checks.deployment import check_servers
 from django_hilo.checks.inspections import OfMySQL, inspection_of
-from django_hilo.checks.servers import shared_tag, two_writers
+from django_hilo.checks.servers import few_connections, shared_tag, two_writers
 from django_hilo.counters import reservation as counter
 from django_hilo.counters import reserve
 from django_hilo.generator import next_number
@@ -185,6 +185,7 @@ class TestCommits:
                 "flush": [(0,)],
                 "wsrep_on": [("wsrep_on", galera)],
                 "read_only": [(1,)],
+                "max_connections": [(151, 0)],
             }
             return next((rows for name, rows in answers.items() if name in query), [])
 
@@ -202,12 +203,20 @@ class TestCommits:
 
 
 @on_servers
-def test_a_limit_under_what_a_pool_may_open(monkeypatch):
-    options = connection.settings_dict["OPTIONS"]
-    monkeypatch.setitem(options, "pool", {"max_size": 20_000})
+def test_a_limit_under_what_a_process_may_open(monkeypatch):
+    inspection = inspection_of(connection)
+    assert inspection.most_connections(connection) >= 40
+    monkeypatch.setattr(type(inspection), "most_connections", lambda *_: 1)
     message = found()["django_hilo.W039"]
     assert message.level == checks.WARNING
-    assert "may open 20001" in message.msg
+    assert "allows 1 connections, but a process may open 2" in message.msg
+
+
+@on_postgresql
+def test_a_limit_under_the_size_of_a_pool(monkeypatch):
+    options = connection.settings_dict["OPTIONS"]
+    monkeypatch.setitem(options, "pool", {"max_size": 20_000})
+    assert "may open 20001" in next(few_connections(connection)).msg
     for pool in True, {"min_size": 2}, {}:
         monkeypatch.setitem(options, "pool", pool)
-        assert not found()
+        assert not list(few_connections(connection))
