@@ -121,7 +121,7 @@ class OfMySQL(Inspection):
     def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
         limits = "SELECT @@max_connections, @@max_user_connections"
         # 0: no limit of the user's.
-        return min(each for each in rows_of(connection, limits)[0] if each)
+        return min(int(each) for each in rows_of(connection, limits)[0] if each)
 
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")

@@ -1,5 +1,6 @@
 """Deploy checks of the settings of a server, and of who else writes it."""
 
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -212,11 +213,16 @@ def test_a_limit_under_what_a_process_may_open(monkeypatch):
     assert "allows 1 connections, but a process may open 2" in message.msg
 
 
-@on_postgresql
-def test_a_limit_under_the_size_of_a_pool(monkeypatch):
-    options = connection.settings_dict["OPTIONS"]
-    monkeypatch.setitem(options, "pool", {"max_size": 20_000})
-    assert "may open 20001" in next(few_connections(connection)).msg
-    for pool in True, {"min_size": 2}, {}:
-        monkeypatch.setitem(options, "pool", pool)
-        assert not list(few_connections(connection))
+@pytest.mark.parametrize(
+    ("pool", "most"),
+    [({"max_size": 10}, 11), ({"min_size": 2}, 3), (True, 5), ({}, 2), (None, 2)],
+)
+def test_a_limit_under_the_size_of_a_pool(monkeypatch, pool, most):
+    limit = Mock()
+    monkeypatch.setattr(servers, "inspection_of", lambda _: limit)
+    its = {"OPTIONS": {"pool": pool}}
+    wrapper = SimpleNamespace(alias="default", settings_dict=its)
+    limit.most_connections.return_value = most
+    assert not list(few_connections(wrapper))
+    limit.most_connections.return_value = most - 1
+    assert f"may open {most}" in next(few_connections(wrapper)).msg

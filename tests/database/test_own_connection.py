@@ -1,6 +1,6 @@
 """How long a process keeps its own connection: for a burst of reservations."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -12,7 +12,6 @@ from django_hilo._database import own_connection
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import BURST, LONGEST_KEPT, OwnConnection
 from django_hilo.counters import reservation, reserve
-from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
 
@@ -87,9 +86,8 @@ def test_the_end_of_a_request_closes_it(kept):
 
 def test_a_failure_is_of_no_burst(clock, monkeypatch):
     """Where the server is full, the next try is not to keep what it got."""
-    full = (1040, "Too many connections") if IS_MYSQL else ("too many clients already",)
     with monkeypatch.context() as patches:
-        patches.setattr(reservation, "_change_locked", _failing(OperationalError(*full)))
+        patches.setattr(reservation, "_change_locked", _full_at_first())
         reserve_in_a_transaction()
     assert session() is None
 
@@ -98,16 +96,17 @@ def test_a_full_server_gets_back_what_other_aliases_hold(clock, kept, monkeypatc
     other = own_connection.of_this_process()["other"] = OwnConnection("other")
     other._wrapper = wrapper = connection.copy()
     wrapper.connect()
-    full = (1040, "Too many connections") if IS_MYSQL else ("too many clients already",)
-    monkeypatch.setattr(reservation, "_change_locked", _failing(OperationalError(*full)))
+    monkeypatch.setattr(reservation, "_change_locked", _full_at_first())
     reserve_in_a_transaction()
     assert other._wrapper is None
     assert wrapper.connection is None
 
 
-def _failing(error: Exception):
-    """Return what fails once, and reserves then."""
-    real, left = reservation._change_locked, [error]
+def _full_at_first() -> Callable[..., object]:
+    """Return what finds no connection at first, and then reserves."""
+    real = reservation._change_locked
+    full = (1040, "Too many connections") if IS_MYSQL else ("too many clients already",)
+    left = [OperationalError(*full)]
 
     def change(*args, **kwargs):
         if left:

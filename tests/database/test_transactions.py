@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 from functools import partial
-from math import inf
 from itertools import chain
+from math import inf
 from unittest.mock import Mock
 
 import pytest

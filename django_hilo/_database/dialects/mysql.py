@@ -47,7 +47,7 @@ class MySQL(Dialect):
     name = "MySQL"
     always_own_connection = True
     compares_loosely = True
-    _idle_limits = ("wait_timeout",)
+    _idle_limits: tuple[str, ...] = ("wait_timeout",)
 
     def classify(self, error: Exception) -> ErrorKind:
         code = _code_of(error)
