@@ -8,6 +8,7 @@ upper-case letters after a ``-`` at the end, and the number is the digits before
 import re
 import string
 import unicodedata
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from django_hilo.exceptions import InvalidDocumentId
@@ -103,6 +104,12 @@ def parse(text: str) -> DocumentId:
         raise InvalidDocumentId(
             f"{shown(text)} is not an id: expected a str, got {type(text).__name__}."
         )
+    return _parsed(text)
+
+
+# An explicit id is read several times while its row is saved.
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> DocumentId:
     document, dollar, anchor = text.partition("$")
     start = _COLLECTION.match(document)
     if start is None:
