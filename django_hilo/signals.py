@@ -58,7 +58,7 @@ range_returned = Signal()
 # Sent when a process meets a counter under the numbers that it has reserved: after a
 # restore, a failover, SQL. Once, until it has found the counter higher. With
 #   using, collection, node_tag: str, as above;
-#   max: int, the Max that it met, before it reserved over the numbers that it knows;
+#   max: int, the Max that it found, before it reserved above the numbers it knows of;
 #   known: int, the highest number that it knows to be reserved.
 # In the thread of the reservation, just before its range_reserved. Whoever receives it
 # runs hilo_raise_max, and looks at docs/how-to/run-books.md.

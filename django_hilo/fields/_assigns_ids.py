@@ -155,7 +155,7 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         """
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
-                f"{self} gives gapless ids, and a row that is ignored or updated on "
+                f"{self} assigns gapless ids, and a row that is ignored or updated on "
                 f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )

@@ -86,8 +86,9 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
             connection = connections[using]
             if not connection.in_atomic_block:
                 raise HiLoError(
-                    f"{self} gives ids in the transaction that inserts the rows: use "
-                    f"transaction.atomic(), save(), or bulk_create() of a HiLoManager."
+                    f"{self} assigns ids in the transaction that inserts the rows: "
+                    f"use transaction.atomic(), save(), or bulk_create() of a "
+                    f"HiLoManager."
                 )
             _assign(self, missing, using, state_of(connection).mark())
         return found
@@ -96,7 +97,7 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         if self.is_missing(instance):
             # It may ignore the row on a conflict without a trace.
             raise HiLoError(
-                f"{self} gives no ids in bulk_create() of a manager that is not a "
+                f"{self} assigns no ids in bulk_create() of a manager that is not a "
                 f"HiLoManager: use one, or save()."
             )
         return super()._alias_of_plain_bulk(instance)

@@ -121,8 +121,8 @@ def refuse_doubtful(
         raise HiLoError(
             f"The row of {instance._meta.label} {field.value_of(instance)!r} was "
             f"rolled back or refused, and another row may have this id now. Call "
-            f"save() without arguments: it keeps the id if no other row can have it, "
-            f"and gives another one if not."
+            f"save() without arguments: the object keeps the id if no other row can "
+            f"have it, and gets another one otherwise."
         )
 
 
