@@ -56,6 +56,24 @@ def test_the_examples(project):
             project.add(fence)
     project.migrate("shop")
     project.test("\n".join(each.text for each in found if each.language == "pycon"))
+    assert project.run(ROLLED_BACK) == "INV-2028-0001 INV-2028-0001 INV-2028-0002"
+
+
+ROLLED_BACK = """
+    from datetime import date
+    from django.db import transaction
+    from shop.models import Invoice
+
+    first, day = Invoice(date=date(2028, 1, 1)), date(2028, 1, 2)
+    with transaction.atomic():
+        first.save()
+        print(first.number, end=" ")
+        transaction.set_rollback(True)
+    print(Invoice.objects.create(date=day).number, end=" ")
+    first.save()
+    first.save()
+    print(first.number)
+"""
 
 
 MODELS = """
