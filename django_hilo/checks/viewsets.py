@@ -23,8 +23,8 @@ def check_viewsets(**kwargs: Any) -> list[checks.CheckMessage]:
             f"The routes of {view.__name__} match no id of "
             f"{view.queryset.model.__name__}, because ids contain "
             f"{separator!r}.",
-            hint="Set lookup_value_regex = ID_PATTERN (from django_hilo.identifiers), or "
-            "in a new project HILO['SEPARATOR'] = ':'.",
+            hint="Set lookup_value_regex = ID_PATTERN (from django_hilo.identifiers). "
+            "In a new project, HILO['SEPARATOR'] = ':' is simpler.",
             obj=view,
             id="django_hilo.W113",
         )

@@ -7,6 +7,7 @@ from inspect import getdoc
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -83,6 +84,19 @@ _EXAMPLES: dict[Any, dict[str, Any]] = {
     serializers.PrefixSerializer: {"node_tag": "A", "prefix": "NorthServer/"},
     serializers.SetPrefixSerializer: {"prefix": "NorthServer/"},
 }
+
+
+class OfRequests(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Requests with other keys are refused: a typo must not request the default."""
+
+    target_class = serializers.RequestSerializer
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> Any:
+        mapped = auto_schema._map_serializer(
+            self.target, direction, bypass_extensions=True
+        )
+        return {**mapped, "additionalProperties": False}
 
 
 def _in_path(name: str, schema: dict[str, Any], description: Any) -> OpenApiParameter:
@@ -170,7 +184,8 @@ def describe() -> None:
         extend_schema_serializer(examples=examples)(serializer)
 
     counter, prefix = serializers.DocumentSerializer, serializers.PrefixSerializer
-    raised = {200: counter, 409: _problem(_("Max is already higher."))}
+    refused = _("Max is already higher, or too many numbers would be skipped.")
+    raised = {200: counter, 409: _problem(refused)}
     ids = {201: serializers.NumberedIdsSerializer, 409: _EXHAUSTED}
     lent = {201: serializers.RangeSerializer, 409: _EXHAUSTED}
     gap = _problem(_("The numbers stay a gap."), _NOT_RETURNED)

@@ -10,6 +10,10 @@ from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework.fields import CountField, NumberField, ServerPrefixField
 
 
+class RequestSerializer(serializers.Serializer[Any]):
+    """What a request sends; other keys are refused (`bodies.check_keys`)."""
+
+
 class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
     """A counter."""
 
@@ -27,7 +31,7 @@ class DocumentSerializer(serializers.ModelSerializer[HiLoDocument]):
         read_only_fields = fields
 
 
-class RaiseMaxSerializer(serializers.Serializer[Any]):
+class RaiseMaxSerializer(RequestSerializer):
     """The new Max of a counter."""
 
     # DRF makes bodies of PATCH partial, and drf-spectacular their fields optional.
@@ -35,7 +39,7 @@ class RaiseMaxSerializer(serializers.Serializer[Any]):
     max = NumberField(help_text=_("The highest number reserved so far."))
 
 
-class NextIdsSerializer(serializers.Serializer[Any]):
+class NextIdsSerializer(RequestSerializer):
     """How many ids to give."""
 
     count = CountField(required=False, default=1, initial=1, help_text=_("How many."))
@@ -49,7 +53,7 @@ class NumberedIdsSerializer(serializers.Serializer[Any]):
     ids = serializers.ListField(child=serializers.CharField())
 
 
-class RangeSizeSerializer(serializers.Serializer[Any]):
+class RangeSizeSerializer(RequestSerializer):
     """How many numbers to reserve."""
 
     size = CountField(help_text=_("How many consecutive numbers to reserve."))
@@ -76,7 +80,7 @@ class RangeSerializer(serializers.Serializer[Any]):
     )
 
 
-class RangeReturnSerializer(serializers.Serializer[Any]):
+class RangeReturnSerializer(RequestSerializer):
     """The unused end of a range."""
 
     high = NumberField(least=1, help_text=_("As received."))
@@ -102,7 +106,7 @@ class PrefixSerializer(serializers.ModelSerializer[ServerPrefix]):
         read_only_fields = fields
 
 
-class SetPrefixSerializer(serializers.Serializer[Any]):
+class SetPrefixSerializer(RequestSerializer):
     """The new server prefix of a node."""
 
     prefix = ServerPrefixField(
@@ -113,7 +117,7 @@ class SetPrefixSerializer(serializers.Serializer[Any]):
     )
 
 
-class NothingSerializer(serializers.Serializer[Any]):
+class NothingSerializer(RequestSerializer):
     """A body without any field: {} will do."""
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
 from rest_framework.filters import SearchFilter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,6 +19,7 @@ from django_hilo.identifiers import IdFormat, parse
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.rest_framework import lookup, queries, serializers
 from django_hilo.rest_framework.base_views import HiLoListView, HiLoView
+from django_hilo.rest_framework.errors import Conflict
 from django_hilo.rest_framework.listing import CounterFilter, CounterOrdering
 
 VIEW_DOCUMENTS = "django_hilo.view_hilodocument"
@@ -74,7 +74,7 @@ class Counter(HiLoView):
                 "which asks for a confirmation."
             )
             jump = {"jump": settings.MAX_FLOOR_JUMP}
-            raise ValidationError({"max": [refusal % jump]})
+            raise Conflict(refusal % jump)
         row = edit_counter.raise_max(row, number, user=request.user)
         return Response(serializers.DocumentSerializer(row).data)
 

@@ -188,8 +188,8 @@ class TestRaisingMax:
         settings.HILO = {"MAX_FLOOR_JUMP": 10}
         reserve("orders", 32)
         answer = client.patch(DOCUMENT, {"max": 43}, format="json")
-        assert answer.status_code == 400
-        assert "More than 10 numbers would be skipped" in answer.json()["max"][0]
+        assert answer.status_code == 409
+        assert "More than 10 numbers would be skipped" in answer.json()["detail"]
         assert HiLoDocument.objects.get(pk="orders/A").max == 32
         assert changes == []
 
