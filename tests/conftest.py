@@ -110,8 +110,13 @@ def emptied_faster() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what commits: it depends on the database, and runs on each."""
+    """Mark what commits: it depends on the database, and runs on each.
+
+    Pages are followed in whole projects, which takes long: `.ci/run` does so on SQLite,
+    `make nightly` on each database.
+    """
     for item in items:
         mark = item.get_closest_marker("django_db")
-        if mark and (mark.kwargs.get("transaction") or any(mark.args)):
+        commits = mark and (mark.kwargs.get("transaction") or any(mark.args))
+        if commits and item.path.parent.name != "docs":
             item.add_marker(pytest.mark.servers)

@@ -11,8 +11,6 @@ from tests.support.databases import CHOSEN
 from tests.support.projects import Project, project_in
 from tests.support.tutorial import matches
 
-pytestmark = pytest.mark.servers
-
 PAGE = (PROJECT / "docs/how-to/existing-table.md").read_text()
 BEFORE = """
     from django.db import models

@@ -8,8 +8,6 @@ from tests.support.databases import CHOSEN
 from tests.support.pages import NAMES, blocks, fences, page
 from tests.support.projects import Project, project_in
 
-pytestmark = pytest.mark.servers
-
 PAGE = page("how-to/integer-keys.md")
 WAYS = re.findall(r"^\| `(.+)` \| (on .+|no) \|$", PAGE.read_text(), re.MULTILINE)
 # Elsewhere it is no statement.

@@ -15,7 +15,6 @@ from tests.support.projects import project_in
 PAGE = page("how-to/look-of-ids.md")
 ROWS = re.findall(r"^\| `(.+)` \| `(.+?)`.* \|$", PAGE.read_text(), re.MULTILINE)
 
-# What depends on the database is marked `servers`.
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
@@ -48,7 +47,6 @@ def project(tmp_path):
         yield Follower(tmp_path, plain.database)
 
 
-@pytest.mark.servers
 def test_the_examples(project):
     found = fences(PAGE)
     for fence in found:

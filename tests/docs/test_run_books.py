@@ -14,8 +14,6 @@ from tests.support.pages import Follower
 from tests.support.programs import require
 from tests.support.projects import project_in
 
-pytestmark = pytest.mark.servers
-
 PAGE = (PROJECT / "docs/how-to/run-books.md").read_text()
 NAMES = {
     "postgres": "PostgreSQL",

@@ -6,8 +6,6 @@ import pytest
 
 from tests.support.projects import project_in
 
-pytestmark = pytest.mark.servers
-
 MODELS = """
 from django.db import models
 from django_hilo.fields import HiLoBigAutoField, HiLoField
