@@ -70,11 +70,11 @@ protocol: $(VENV)/test ## Check a model of the protocol with Spin, in every orde
 	$(BIN)/python -m pytest -q tests/long/protocol
 
 .PHONY: cluster
-cluster: $(VENV)/cluster ## Break nodes of Galera, Group Replication and Patroni, and primaries of PostgreSQL and MariaDB.
+cluster: $(VENV)/long ## Break nodes of Galera, Group Replication and Patroni, and primaries of PostgreSQL and MariaDB.
 	HILO_CLUSTER_SECONDS=$(HILO_CLUSTER_SECONDS) $(BIN)/python -m pytest -q tests/long/cluster
 
 .PHONY: hosting
-hosting: $(VENV)/hosting ## Serve ids from gunicorn, uWSGI, uvicorn, Celery ... and through poolers.
+hosting: $(VENV)/long ## Serve ids from gunicorn, uWSGI, uvicorn, Celery ... and through poolers.
 	DATABASES=postgres tests/project/on_each_database.sh $(BIN)/python -m pytest -q -n auto --dist worksteal tests/long/hosting
 	DATABASES="sqlite mariadb" tests/project/on_each_database.sh $(BIN)/python -m pytest -q -m everywhere tests/long/hosting
 
@@ -83,7 +83,7 @@ fellows: $(VENV)/fellows ## Use other packages with HiLo keys: wagtail, guardian
 	tests/project/on_each_database.sh $(BIN)/python -m pytest -q --ds=tests.long.fellows.settings tests/long/fellows
 
 .PHONY: browser
-browser: $(VENV)/browser ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
+browser: $(VENV)/long ## Drive the admin in Debian's Chromium (SCREENSHOTS=1: renew those of docs/).
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
 	  $(BIN)/python -m pytest -q --ds=tests.long.browser.settings tests/long/browser --ignore=tests/long/browser/with_unfold
 	$(if $(SCREENSHOTS),HILO_SCREENSHOTS=docs/screenshots) \
@@ -101,7 +101,7 @@ build/mermaid.min.js:
 	mv $@.part $@
 
 .PHONY: interop
-interop: $(VENV)/interop tests/long/interop/node_modules ## Let RavenDB's clients, Hibernate, EclipseLink, Doctrine and django-sequences draw ids beside Django; fuzz the REST API.
+interop: $(VENV)/long tests/long/interop/node_modules ## Let RavenDB's clients, Hibernate, EclipseLink, Doctrine and django-sequences draw ids beside Django; fuzz the REST API.
 	tests/project/on_each_database.sh $(BIN)/python -m pytest -q tests/long/interop
 
 tests/long/interop/node_modules: tests/long/interop/package.json
@@ -152,7 +152,7 @@ messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to tran
 	  makemessages --keep-pot --all --add-location=file --no-wrap
 
 .PHONY: pins
-pins: $(VENV)/pins ## Write requirements/ with the newest versions and their hashes (PINS=: keep versions that fit).
+pins: $(VENV)/audit ## Write requirements/ with the newest versions and their hashes (PINS=: keep versions that fit).
 	tests/project/pins.sh $(BIN)/uv $(PINS)
 
 .PHONY: audit
