@@ -104,7 +104,7 @@ def parse(text: str) -> DocumentId:
         raise InvalidDocumentId(
             f"{shown(text)} is not an id: expected a str, got {type(text).__name__}."
         )
-    return _parsed(text)
+    return _parsed(str.__str__(text))  # a subclass may not be hashable
 
 
 # An explicit id is read several times while its row is saved.

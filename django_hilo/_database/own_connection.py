@@ -14,15 +14,15 @@ from math import ceil, inf
 from typing import Any, TypeVar
 
 from django.core import mail
-from django.core.exceptions import ObjectDoesNotExist
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._database.dialects.base import POOLED
 from django_hilo._database.identity import switch
 from django_hilo._lock import Lock
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+from django_hilo.exceptions import NestedReservation, ReservationTimeout
 
 Result = TypeVar("Result")
 
@@ -82,32 +82,29 @@ class OwnConnection:
         self, operate: Callable[[str], Result], callers: BaseDatabaseWrapper
     ) -> Result:
         """Call ``operate`` with the alias of this connection, which is held."""
-        # After an interrupt an answer may still be on its way.
-        is_sound, is_burst = False, clock() - self._ended < BURST
+        # Not after an error: its rollback may undo a limit of the session, and after an
+        # interrupt an answer may still be on its way.
+        is_kept, is_burst = False, clock() - self._ended < BURST
         try:
             if not is_burst:
                 self.close()  # the server may have closed it, too
-            connections[self.alias] = self._open(callers)
+            connections[self.alias] = wrapper = self._open(callers)
             result = operate(self.alias)
-            is_sound = True
+            self._ended = clock()
+            is_kept = is_burst and self._ended - self._opened < LONGEST_KEPT
+            is_kept = is_kept and not vars(wrapper).get(POOLED)
             return result
-        except (Error, HiLoError, ObjectDoesNotExist) as error:
-            kind = classify(error, callers)
-            if kind is ErrorKind.LOCKED and self._wrapper is not None:
+        except Error as error:
+            is_locked = classify(error, callers) is ErrorKind.LOCKED
+            if is_locked and self._wrapper is not None:
                 dialect_of(callers).confirm_locked(self._wrapper)
-            # A standby answers, too.
-            is_sound = kind is not ErrorKind.RECONNECT
             raise
         finally:
             with suppress(AttributeError):  # it could not be opened
                 del connections[self.alias]
-            now = clock()
-            is_young = now - self._opened < LONGEST_KEPT
             # A test runner cannot drop a database that has an open connection.
-            if not (is_sound and is_burst and is_young) or in_tests():
+            if not is_kept or in_tests():
                 self.close()
-            if is_sound:
-                self._ended = now
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
         """Return the connection, switched to the caller's database and schema."""
@@ -126,7 +123,8 @@ class OwnConnection:
         """Close the connection and drop its wrapper, which may be in a transaction."""
         wrapper, self._wrapper = self._wrapper, None
         if wrapper is not None:
-            wrapper.close()
+            with suppress(Error):  # the driver's is closed already
+                wrapper.close()
 
 
 def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:

@@ -99,9 +99,10 @@ def end_process(*args: Any, **kwargs: Any) -> None:
 def _return_within_bounds(mine: Sequence[BaseDatabaseWrapper]) -> None:
     """Return the ranges in this thread, where only a driver bounds each wait."""
     settings.LOCK_TIMEOUT = settings.RETRY_FOR = _LONGEST_END / 2
-    for connection in connections.all():
-        if not dialect_of(connection).has_one_writer:
-            use_own(connection.alias)  # it has these bounds
+    own_connection.close_unused()  # a new one has these bounds
+    for alias in {each.key.database.alias for each in pool.current().counters()}:
+        if not dialect_of(connections[alias]).has_one_writer:
+            use_own(alias)
     _return(mine)
 
 

@@ -102,12 +102,9 @@ def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessag
 
 _OF_HOMES = (
     *(servers.lost_commits, servers.without_locks, servers.shared_tag),
-    last_numbers,
+    *(servers.few_connections, last_numbers),
 )
-_OF_ALL = (
-    *(servers.pooler, servers.few_connections, servers.two_writers),
-    *(low_counters, short_columns),
-)
+_OF_ALL = (servers.pooler, servers.two_writers, low_counters, short_columns)
 
 
 def _each(

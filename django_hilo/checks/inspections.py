@@ -71,9 +71,10 @@ class OfPostgreSQL(Inspection):
         [(most,)] = rows_of(
             connection,
             "SELECT least(nullif(r.rolconnlimit, -1), nullif(d.datconnlimit, -1), "
-            "current_setting('max_connections')::int) "
+            "current_setting('max_connections')::int "
+            "- current_setting('superuser_reserved_connections')::int) "
             "FROM pg_roles r, pg_database d "
-            "WHERE r.rolname = current_user AND d.datname = current_database()",
+            "WHERE r.rolname = session_user AND d.datname = current_database()",
         )
         return int(most)
 
@@ -121,7 +122,7 @@ class OfMySQL(Inspection):
     def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
         limits = "SELECT @@max_connections, @@max_user_connections"
         # 0: no limit of the user's.
-        return min(int(each) for each in rows_of(connection, limits)[0] if each)
+        return min(int(each) for each in rows_of(connection, limits)[0] if each > 0)
 
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         galera = rows_of(connection, "SHOW STATUS LIKE 'wsrep_cluster_size'")

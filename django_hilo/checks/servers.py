@@ -122,7 +122,7 @@ def few_connections(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMes
     most = inspection_of(connection).most_connections(connection)
     if most is not None and most < needed:
         yield checks.Warning(
-            f"The server of {connection.alias!r} allows {most} connections, but a "
+            f"The server of {connection.alias!r} limits connections to {most}, but a "
             f"process may open {needed}: a reservation inside a transaction needs one "
             f"more.",
             hint="Raise the limit of the server, the database or the user, or use a "

@@ -2,10 +2,9 @@
 
 import logging
 
-from django.db import connections
+from django.db import Error, connections
 
-from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import commits_alone, retry
+from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo.counters import floor, reservation, returning
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation, Wanted
@@ -77,11 +76,15 @@ class ColumnCounter(OwnCounter):
             self.shared_column = column
 
     def row_floor(self, using: str) -> int:
-        column, using = self.column, self.rows_on
-        if not commits_alone(connections[using]):
-            return column.highest(using)  # rows that are not committed count too
-        missing = f"There is no table {column.table!r} on {using!r}."
-        return retry(column.highest, using, self.name, if_missing=missing)
+        connection = connections[self.rows_on]
+        try:
+            return self.column.highest(self.rows_on)
+        except Error as error:
+            is_lost = classify(error, connection) is ErrorKind.RECONNECT
+            if not is_lost or connection.in_atomic_block:
+                raise
+        connection.close()  # it was idle for too long, or killed
+        return self.column.highest(self.rows_on)
 
     def minimum_of_rows(self, using: str) -> int:
         return self.row_floor(using) if self.shared_column is None else 0

@@ -210,7 +210,7 @@ def test_a_limit_under_what_a_process_may_open(monkeypatch):
     monkeypatch.setattr(type(inspection), "most_connections", lambda *_: 1)
     message = found()["django_hilo.W039"]
     assert message.level == checks.WARNING
-    assert "allows 1 connections, but a process may open 2" in message.msg
+    assert "limits connections to 1, but a process may open 2" in message.msg
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from django_hilo._database import own_connection
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import BURST, LONGEST_KEPT, OwnConnection
 from django_hilo.counters import reservation, reserve
+from django_hilo.exceptions import CounterExhausted
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
 
@@ -84,6 +85,16 @@ def test_the_end_of_a_request_closes_it(kept):
     assert session() is None
 
 
+def test_an_error_closes_it(kept, monkeypatch):
+    """A rollback may have undone what closes an idle session."""
+    monkeypatch.setattr(
+        reservation, "_change_locked", Mock(side_effect=CounterExhausted)
+    )
+    with pytest.raises(CounterExhausted):
+        reserve_in_a_transaction()
+    assert session() is None
+
+
 def test_a_failure_is_of_no_burst(clock, monkeypatch):
     """Where the server is full, the next try is not to keep what it got."""
     with monkeypatch.context() as patches:
@@ -116,15 +127,16 @@ def _full_at_first() -> Callable[..., object]:
     return change
 
 
-def test_the_server_closes_what_a_burst_left_open(settings, clock):
-    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 5}
+@pytest.mark.parametrize(("timeout", "limit"), [(5, 3), (0.5, 1)])
+def test_the_server_closes_what_a_burst_left_open(settings, clock, timeout, limit):
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": timeout}
     for _ in range(2):
         reserve_in_a_transaction()
     wrapper = own_connection.of_this_process()["default"]._wrapper
     query = "SELECT @@wait_timeout" if IS_MYSQL else "SHOW idle_session_timeout"
-    assert rows_of(wrapper, query) == [(3 if IS_MYSQL else "2500ms",)]
+    assert rows_of(wrapper, query) == [(limit if IS_MYSQL else f"{limit}s",)]
     if CHOSEN == "mariadb":  # which may have a longer one inside of transactions
-        assert rows_of(wrapper, "SELECT @@idle_transaction_timeout") == [(3,)]
+        assert rows_of(wrapper, "SELECT @@idle_transaction_timeout") == [(limit,)]
 
 
 @needs_postgresql
@@ -133,7 +145,17 @@ def test_a_session_of_a_pooler_is_left_as_it_was(clock, monkeypatch):
     if not hasattr(connection.connection, "pgconn"):
         pytest.skip("psycopg 2 is written in C")
     monkeypatch.setattr(type(connection.connection.info), "backend_pid", 1)
-    for _ in range(2):
+    shown: list[object] = []
+    real = reservation._change_locked
+
+    def change(*args, **kwargs):
+        result = real(*args, **kwargs)
+        wrapper = own_connection.of_this_process()["default"]._wrapper
+        shown.append(rows_of(wrapper, "SHOW idle_session_timeout"))
+        return result
+
+    monkeypatch.setattr(reservation, "_change_locked", change)
+    for _ in range(3):
         reserve_in_a_transaction()
-    wrapper = own_connection.of_this_process()["default"]._wrapper
-    assert rows_of(wrapper, "SHOW idle_session_timeout") == [("0",)]
+        assert session() is None, "nobody would close it"
+    assert shown == [[("0",)]] * 3

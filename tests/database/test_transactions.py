@@ -398,6 +398,10 @@ class TestOwnConnection:
             connection.close()
 
     def test_one_extra_connection_for_many_threads(self, monkeypatch, stays_open):
+        for n in range(5):
+            next_number(f"things-{n}")
+            next_numbers(f"things-{n}", 31)
+        own_connection.close_unused()
         copy = Mock(wraps=own_connection._copy)
         monkeypatch.setattr(own_connection, "_copy", copy)
 

@@ -9,6 +9,9 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
+# The attribute of an own connection behind a pooler, which nobody else would close.
+POOLED = "hilo_is_pooled"
+
 
 class ErrorKind(enum.Enum):
     """What to do after a database error."""

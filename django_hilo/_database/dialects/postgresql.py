@@ -10,7 +10,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
+from django_hilo._database.dialects.base import POOLED, Dialect, ErrorKind, rows_of
 from django_hilo.conf import settings
 
 # Levels of HILO["SYNCHRONOUS_COMMIT"] that wait for a standby.
@@ -100,16 +100,19 @@ class PostgreSQL(Dialect):
             variables["synchronous_commit"] = synchronous
         calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
         values = list(chain(*variables.items()))
-        if vars(connection).pop("hilo_is_new", False):
+        is_new = vars(connection).pop("hilo_is_new", False)
+        if is_new:
             # The server ends a session that a burst left open, unless it is a pooler's,
             # whose clients get process ids of its own making.
             calls += (
                 ", CASE WHEN pg_backend_pid() = %s "
                 "THEN set_config('idle_session_timeout', %s, false) END"
             )
-            values += [connection.connection.info.backend_pid, str(ceil(wait / 2))]
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {calls}", values)
+            idle = f"{ceil(settings.LOCK_TIMEOUT / 2)}s"
+            values += [connection.connection.info.backend_pid, idle]
+        [answer] = rows_of(connection, f"SELECT {calls}", values)
+        if is_new:
+            vars(connection)[POOLED] = answer[-1] is None
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
