@@ -190,7 +190,9 @@ class Hand:
         # On SQLite it is the caller's connection that could not, and the savepoint of
         # rows is lost where the caller's session was ended meanwhile.
         is_untouched = connection.vendor != "sqlite" and kind not in ROWS
-        if connection.needs_rollback and is_untouched:
+        # The first integer key of a process looks at the caller's rows.
+        was_ended = getattr(connection.connection, "closed", False)
+        if connection.needs_rollback and is_untouched and not was_ended:
             note("failed", f"A transaction was doomed by {type(error).__name__}.")
 
     def _call(self, kind: str, arguments: Any) -> None:
