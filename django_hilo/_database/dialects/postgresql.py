@@ -110,9 +110,10 @@ class PostgreSQL(Dialect):
             )
             idle = f"{ceil(settings.LOCK_TIMEOUT / 2)}s"
             values += [connection.connection.info.backend_pid, idle]
-        [answer] = rows_of(connection, f"SELECT {calls}", values)
-        if is_new:
-            vars(connection)[POOLED] = answer[-1] is None
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {calls}", values)
+            if is_new:
+                vars(connection)[POOLED] = cursor.fetchone()[-1] is None
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
