@@ -5,6 +5,7 @@ import logging
 from django.db import Error, connections
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
+from django_hilo._database.retry import commits_alone
 from django_hilo.counters import floor, reservation, returning
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation, Wanted
@@ -81,8 +82,8 @@ class ColumnCounter(OwnCounter):
             return self.column.highest(self.rows_on)
         except Error as error:
             is_lost = classify(error, connection) is ErrorKind.RECONNECT
-            if not is_lost or connection.in_atomic_block:
-                raise
+            if not is_lost or not commits_alone(connection):
+                raise  # a transaction is lost, too
         connection.close()  # it was idle for too long, or killed
         return self.column.highest(self.rows_on)
 

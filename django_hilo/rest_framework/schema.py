@@ -86,7 +86,7 @@ _EXAMPLES: dict[Any, dict[str, Any]] = {
 }
 
 
-class OfRequests(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+class OfRequests(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] # has none
     """Requests with other keys are refused: a typo must not request the default."""
 
     target_class = serializers.RequestSerializer

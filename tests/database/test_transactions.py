@@ -14,7 +14,7 @@ from math import inf
 from unittest.mock import Mock
 
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db import Error, OperationalError, connection, connections, transaction
 from django.db.backends.signals import connection_created
 from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
@@ -394,6 +394,16 @@ class TestOwnConnection:
         kill(connections["default"])
         try:
             assert next_number(Item) >= 1
+        finally:
+            connection.close()
+
+    @pytest.mark.skipif(not IS_MYSQL, reason="PostgreSQL draws from a sequence")
+    def test_a_transaction_that_was_lost_without_atomic_is_told(self):
+        connection.set_autocommit(False)
+        try:
+            kill(connections["default"])
+            with pytest.raises(Error):
+                next_number(Item)
         finally:
             connection.close()
 

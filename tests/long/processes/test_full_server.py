@@ -16,11 +16,12 @@ CODE = """
 import django; django.setup()
 import multiprocessing, random, sys, time
 from django.conf import settings
-from django.db import transaction
+from django.db import connections, transaction
 from tests.apps.records.models import Order
 
 processes, rows = int(sys.argv[1]), int(sys.argv[2])
 settings.HILO = {**settings.HILO, "CAPACITY": 2, "MAX_CAPACITY": 2, "RETRY_FOR": 15}
+connections["default"].settings_dict["CONN_MAX_AGE"] = None
 barrier = multiprocessing.get_context("fork").Barrier(processes)
 
 def work():
