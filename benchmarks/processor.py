@@ -96,7 +96,7 @@ def fixtures(bench: Bench, alias: str) -> Iterator[Finding]:
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps(list(_rows(model, count))))
             turns[name] = partial(_load, alias, model, path)
-        figures = interleaved(turns, ROUNDS, seed=bench.seed)
+        figures = interleaved(turns, ROUNDS, bench.seconds(300), bench.seed)
     pairs = {"fixture_text": (HILO, AUTO), "fixture_integer": (INTEGER, AUTO)}
     yield from compared(figures, pairs, TITLES[alias], "s")
 
