@@ -115,7 +115,7 @@ def machine(facts: dict[str, Any]) -> Iterator[str]:
     }
     known = {"Python": facts["Python"], **facts["packages"], **versions}
     yield from ("## The machine", "")
-    yield f"{facts['when']}, {'a quick run' if facts['quick'] else 'a whole run'}:"
+    yield f"{facts['when']}{', a quick run' if facts['quick'] else ''}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
         f"load before the run {facts['load before']}, "
