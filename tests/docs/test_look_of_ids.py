@@ -85,7 +85,7 @@ ID_OF_ANOTHER = """
     first = Invoice(date=date(2030, 1, 1))
     with transaction.atomic():
         first.save()
-        print(first.number)
+        print(first.number, flush=True)
         transaction.set_rollback(True)
     create = "Invoice.objects.create(date=date(2031, 1, 1)).number"
     imports = "from datetime import date; from shop.models import Invoice"

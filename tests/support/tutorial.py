@@ -65,7 +65,8 @@ class Reader:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
-        self.environment = dict(environment)
+        # Pages show what a terminal shows: both streams in the order of their lines.
+        self.environment = {**environment, "PYTHONUNBUFFERED": "1"}
         self.port: int | None = None
         self.shell: subprocess.Popen[str] | None = None
         self.server = ExitStack()
