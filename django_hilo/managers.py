@@ -1,8 +1,7 @@
 """Managers and querysets that give ids on the database their rows are written to."""
 
 from collections.abc import Collection, Iterable
-from functools import partial
-from itertools import count, product
+from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -12,16 +11,9 @@ from django.db.models.constants import OnConflict
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.fields._anchors import anchor_text
-from django_hilo.fields._assigns_ids import Unsure
 from django_hilo.fields._notes import id_fields, set_handled
-from django_hilo.fields.saving import (
-    Block,
-    pass_keys_down,
-    refuse_doubtful,
-    with_buckets,
-    within,
-    without_known,
-)
+from django_hilo.fields._save import Save
+from django_hilo.fields.saving import pass_keys_down, with_buckets, without_known
 
 __all__ = [
     "HiLoManager",
@@ -34,8 +26,9 @@ Model = TypeVar("Model", bound=models.Model)
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
 
-    # What a bulk_create() under way does not know of its objects.
-    _unsure: Unsure
+    # The bulk_create() under way, and whether its INSERT was refused.
+    _save = Save()
+    _is_refused = False
 
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
@@ -112,24 +105,22 @@ class HiLoQuerySet(models.QuerySet[Model]):
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
         explicit: dict[Any, dict[str, int]] = {}
-        blocks: list[Block] = []
-        unsure: Unsure = {}
+        save, has_conflicts = Save(), ignore_conflicts or update_conflicts
         for field in fields:
             if not field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
                     getattr(each, field.attname)
-            assign = field.assign_missing
-            if ignore_conflicts or update_conflicts:
-                assign = partial(field.assign_on_conflict, unsure=unsure)
-            explicit[field] = assign(objects, using, blocks)
-        with within(blocks):
+            may_exist = field.assign_on_conflict
+            assign = may_exist if has_conflicts else field.assign_missing
+            explicit[field] = assign(objects, using, save)
+        with save.around():
             pass_keys_down(objects, self.model)
             set_handled(objects, True)
+            # Routers may answer otherwise the next time.
+            queryset = self.using(using) if router.routers else self
+            queryset._save, queryset._is_refused = save, False
             try:
-                # Routers may answer otherwise the next time.
-                queryset = self.using(using) if router.routers else self
-                queryset._unsure = unsure
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
                     batch_size,
@@ -139,16 +130,18 @@ class HiLoQuerySet(models.QuerySet[Model]):
                     unique_fields,
                 )
             except IntegrityError as error:
-                for field in fields:
-                    field.note_refused(objects, error, using)
+                if queryset._is_refused:
+                    for field in fields:
+                        field.note_refused(objects, error, using)
+                    save.take_off()
                 raise
             finally:
                 set_handled(objects, False)
-                for each, field in product(objects, unsure):
-                    if id(each) in unsure[field]:
-                        setattr(each, field.attname, None)
+                if has_conflicts:
+                    # The rows that exist have ids of their own.
+                    save.take_off()
             for field, found in explicit.items():
-                field.note_inserted(objects, using)
+                field.note_inserted(objects)
                 if found:
                     field.raise_over(found, using)
         return objects
@@ -160,21 +153,28 @@ class HiLoQuerySet(models.QuerySet[Model]):
         returning_fields: Any = None,
         **options: Any,
     ) -> Any:
-        insert = super()._insert  # type: ignore[misc] # the stubs lack it
-        conflict = options.get("on_conflict")
+        conflict, given = options.get("on_conflict"), self._save.given
         if conflict is None:
             returning_fields = without_known(returning_fields, objs)
-        # The rows that exist have ids of their own, which some databases tell.
-        unsure = self._unsure if conflict is OnConflict.UPDATE else {}
-        if not unsure or returning_fields is None:
-            return insert(objs, fields, returning_fields, **options)
-        rows = insert(objs, fields, [*returning_fields, *unsure], **options)
-        for field, at in zip(unsure, count(len(returning_fields))):
+        # Some databases tell the ids of rows that exist.
+        is_told = conflict is OnConflict.UPDATE and returning_fields is not None
+        asked = [each.field for each in given] if is_told else []
+        if asked:
+            returning_fields = [*returning_fields, *asked]
+        try:
+            rows = super()._insert(objs, fields, returning_fields, **options)  # type: ignore[misc] # the stubs lack it
+        except IntegrityError:
+            self._is_refused = True
+            raise
+        if not asked:
+            return rows
+        at = len(returning_fields) - len(asked)
+        for before, column in zip(given, count(at)):
             for each, row in zip(objs, rows, strict=True):
-                if id(each) in unsure[field]:
-                    setattr(each, field.attname, row[at])
-            unsure[field] -= set(map(id, objs))
-        return [row[: len(returning_fields)] for row in rows]
+                if each in before:
+                    setattr(each, before.field.attname, row[column])
+            before.forget(objs)
+        return [row[:at] for row in rows]
 
     def bulk_update(
         self,
@@ -186,7 +186,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         objects, names = list(objs), with_buckets(self.model, fields)
         for field in id_fields(self.model):
             for each in objects:
-                refuse_doubtful(each, field, self._written_to(), names)
+                field.refuse_update(each, self._written_to(), names)
         return super().bulk_update(objects, names, batch_size)
 
     def _written_to(self) -> str:

@@ -32,7 +32,7 @@ def make_sure(target: Target, numbers: set[int]) -> dict[int, Any]:
     if not highest or not isinstance(target.source, OwnCounter):
         return {}
     connection, counter = connections[target.using], pool.current().counter(target.key)
-    # They may come from a pickle.
+    # In the child of a fork they are not burnt yet.
     bound_ranges.burn(connection, counter, highest)
     while all(each.first <= highest for each, _ in _told(connection, counter)):
         if not target.source.in_callers_transaction(target.using):
@@ -48,16 +48,6 @@ def make_sure(target: Target, numbers: set[int]) -> dict[int, Any]:
         for each, mark in told
         if each.met < number < each.first
     }
-
-
-def note_inserted(target: Target, number: int) -> None:
-    """Note that a row with a number that was made sure of is this process's own."""
-    pool.current().counter(target.key).kept.append(number)
-
-
-def was_inserted(target: Target, number: int) -> bool:
-    """Whether this process has inserted a row with such a number."""
-    return number in pool.current().counter(target.key).kept
 
 
 def _told(

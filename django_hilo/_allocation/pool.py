@@ -64,8 +64,6 @@ class Counter:
         self.burnt = 0
         # What the newest reservations skipped, which are committed.
         self.skipped: deque[Skipped] = deque(maxlen=_MOST_SKIPPED)
-        # Burnt numbers of rows that were inserted again.
-        self.kept: deque[int] = deque(maxlen=_MOST_SKIPPED)
         # Explicit numbers that came while a range was on its way.
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.

@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
-from secrets import token_hex
 from typing import Any
 
 from django.db import Error
@@ -22,8 +21,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.sql_rollbacks import Savepoints
-
-_START_OF_PROCESS = token_hex(8)
 
 # The attribute of a connection.
 STATE = "hilo_state"
@@ -40,16 +37,9 @@ class Outcome(enum.Enum):
 class Mark:
     """A moment in a transaction, which tells what became of the work before it."""
 
-    def __init__(
-        self,
-        state: ConnectionState | None,
-        outcome: Outcome = Outcome.OPEN,
-        origin: tuple[int, str] | None = None,
-    ) -> None:
-        self._state = state  # while it is open
-        self._outcome = outcome
-        # The process whose transaction it is.
-        self._origin = origin or _this_process()
+    def __init__(self, state: ConnectionState) -> None:
+        self._state: ConnectionState | None = state  # while it is open
+        self._outcome = Outcome.OPEN
         self.number = 0
         self.hook: Any = None
         # Whether its hook was neither called inside of the transaction nor can be
@@ -68,24 +58,9 @@ class Mark:
         """What became of the work by now."""
         return self._outcome if self._state is None else self._state.look_for(self)
 
-    @property
-    def is_foreign(self) -> bool:
-        """Whether it is of another process, which pickled it."""
-        return self._origin != _this_process()
-
     def settle(self, outcome: Outcome) -> None:
-        """Note what became of the work, and keep nothing any longer."""
-        self._outcome, self._state, self.values = outcome, None, {}
-
-    def __reduce__(self) -> Any:
-        # Another process cannot learn what becomes of it later.
-        return Mark, (None, self.outcome, self._origin)
-
-    def __copy__(self) -> Mark:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Mark:
-        return self
+        """Note what became of the work, and keep nothing of its connection."""
+        self._outcome, self._state, self.hook, self.values = outcome, None, None, {}
 
 
 class ConnectionState:
@@ -223,11 +198,6 @@ class ConnectionState:
         for mark in list(self._marks.values()):
             if mark.number > number:
                 self._settle(mark, outcome)
-
-
-def _this_process() -> tuple[int, str]:
-    # Process ids come again.
-    return os.getpid(), _START_OF_PROCESS
 
 
 def state_of(connection: BaseDatabaseWrapper) -> ConnectionState:

@@ -6,7 +6,6 @@ from django.apps import apps
 from django.core import checks
 
 from django_hilo.conf import settings
-from django_hilo.fields._doubtful_ids import key_behind
 from django_hilo.fields._text_ids import IdField
 
 
@@ -35,8 +34,15 @@ def check_view_on_site(**kwargs: Any) -> list[checks.CheckMessage]:
         )
         for admin, model in sorted(shown, key=str)
         if hasattr(model, "get_absolute_url")
-        and isinstance(key_behind(model._meta.pk), IdField)
+        and isinstance(_key_behind(model._meta.pk), IdField)
         and admin.view_on_site
         and not callable(admin.view_on_site)
         and admin.get_view_on_site_url is BaseModelAdmin.get_view_on_site_url
     ]
+
+
+def _key_behind(field: Any) -> Any:
+    """Return the key that the link of a child by multi-table inheritance names."""
+    while field.remote_field:
+        field = field.target_field
+    return field

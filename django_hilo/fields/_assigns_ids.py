@@ -1,13 +1,11 @@
 """Fields that give an object its id before the row is inserted."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from itertools import chain, repeat
 from typing import Any
 
 from django.core import checks
-from django.db import connections, models, router
-from django.db.models import Value
+from django.db import IntegrityError, models, router
 
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
@@ -18,15 +16,12 @@ from django_hilo.fields._collection_names import (
     collection_of_links,
     default_collection,
 )
-from django_hilo.fields._doubtful_ids import MakesSure
 from django_hilo.fields._explicit_ids import ReadsExplicitIds
-from django_hilo.fields._notes import GIVEN, NOTE, Instances, Note, lasting_note
+from django_hilo.fields._notes import GIVEN, Instances, Note
 from django_hilo.fields._options import WritesOptions
+from django_hilo.fields._rolled_back_ids import MakesSure
+from django_hilo.fields._save import Before, Save
 from django_hilo.fields.saving import wrap_saves
-
-Block = AbstractContextManager[None]
-# By field: the objects, by identity, whose rows may have other ids.
-Unsure = dict[Any, set[int]]
 
 
 class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
@@ -34,6 +29,8 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
 
     model: Any
     max_length: Any
+    # Of each kind of fields.
+    give: Any
     collection: str | None
     # Whether a history (django-simple-history) copied the field from another model:
     # then its values are ids of that model, and it gives none.
@@ -85,21 +82,10 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
             found = self.assign_missing([model_instance], using)
             if found:
                 self.raise_over(found, using)
-            if len(connections.settings) > 1 and not self.is_gapless:
-                return _PlainlyInserted(model_instance, self)
         return getattr(model_instance, self.attname)
 
-    def correct(self, using: str, instance: models.Model) -> None:
-        """Refuse or replace an id that is not from the counter of rows on ``using``."""
-        raise HiLoError(
-            f"bulk_create() of {instance._meta.label} on {using!r} has taken ids from "
-            f"the counter of another database, because its manager is not a "
-            f"HiLoManager (django_hilo.W107). Set objects = HiLoManager(), or base the "
-            f"manager on HiLoQuerySet."
-        )
-
     def _alias_of_plain_bulk(self, instance: models.Model) -> str:
-        # A guess, without the hints of its queryset: see `_PlainlyInserted`.
+        # A guess, without the hints of its queryset: W107 warns of it.
         return router.db_for_write(type(instance))
 
     @property
@@ -116,13 +102,12 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         return ""
 
     def assign_missing(
-        self, instances: Instances, using: str, blocks: list[Block] | None = None
+        self, instances: Instances, using: str, save: Save | None = None
     ) -> dict[str, int]:
         """Give ids to the instances that have none, with one reservation at most.
 
-        Instances whose ids rows of others may have keep them, or get other ones. Adds
-        the block to insert in, where gapless ids are given, to ``blocks``. Returns the
-        explicit ids with their numbers; raises `HiLoError` for one that is absurd.
+        Returns the explicit ids with their numbers. Raises `HiLoError` for one that is
+        absurd, and for a rolled-back id that another process may have.
         """
         missing, others = self.sort_out(instances, using)
         found: dict[str, int] = {}
@@ -132,9 +117,11 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         if found and missing:
             self.avoid(found, using)
         if missing:
+            if save is not None:
+                save.given.append(Before(self, missing))
             self.give(missing, using)
         if others:
-            self.answer(others, found, using, blocks)
+            self.answer(others, found, using, save)
         return found
 
     def answer(
@@ -142,27 +129,26 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         others: list[models.Model],
         found: dict[str, int],
         using: str,
-        blocks: list[Block] | None,
+        save: Save | None,
     ) -> None:
         """Give ids to those of the others whose ids are RavenDB's requests for one."""
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
+        self, instances: Instances, using: str, save: Save
     ) -> dict[str, int]:
-        """Give ids for rows that are ignored or updated if they exist.
-
-        Notes whom it gave one, for a row that exists keeps its own.
-        """
+        """Give ids for rows that are ignored or updated if they exist."""
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self} assigns gapless ids, and a row that is ignored or updated on "
                 f"conflict would leave a gap: omit ignore_conflicts and "
                 f"update_conflicts, or set the ids."
             )
-        missing, _ = self.sort_out(instances, using)
-        if missing:
-            unsure[self] = set(map(id, missing))
-        return self.assign_missing(instances, using, blocks)
+        return self.assign_missing(instances, using, save)
+
+    def note_refused(
+        self, instances: Instances, error: IntegrityError, using: str
+    ) -> None:
+        """Drop a range if a row of others has one of its numbers."""
 
     def next_ids(self, n: int, using: str) -> tuple[list[Any], list[Slice]]:
         """Return the next ids of the field's counter, for one reservation at most.
@@ -179,7 +165,11 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
         return ids_of(known.target, slices), slices
 
     def assign(
-        self, instances: Instances, ids: Sequence[Any], notes: Iterable[Note]
+        self,
+        instances: Instances,
+        ids: Sequence[Any],
+        using: str,
+        notes: Iterable[Note | None],
     ) -> None:
         longest = "" if self.max_length is None else max(ids, key=len)
         if longest and len(longest) > self.max_length:
@@ -188,40 +178,20 @@ class AssignsIds(MakesSure, ReadsExplicitIds, WritesOptions):
                 f"{self.max_length}. Raise max_length and migrate."
             )
         attname, is_key = self.attname, self.primary_key or self.is_key
-        given, name = GIVEN + attname, NOTE + attname
+        name = GIVEN + attname
         for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - one note may be for all
             state = instance._state
             setattr(instance, attname, id)
-            setattr(state, given, id)
-            setattr(state, name, note)
+            setattr(state, name, (id, using, note))
             if is_key:
                 # A copy, made by setting the key to None.
                 state.adding = True
 
 
-class _PlainlyInserted(Value):
-    """An id that a plain ``bulk_create()`` inserts; only the INSERT knows the database.
-
-    A related manager chooses it by its instance, for example.
-    """
-
-    def __init__(self, instance: models.Model, field: Any) -> None:
-        super().__init__(None, output_field=field)
-        self._instance = instance
-
-    def as_sql(self, compiler: Any, connection: Any) -> Any:
-        field: Any = self.output_field
-        own, alias = field.assigned_for(self._instance), connection.alias
-        if own and field.target(own).key != field.target(alias).key:
-            field.correct(alias, self._instance)
-        self.value = field.value_of(self._instance)
-        return super().as_sql(compiler, connection)
-
-
-def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note]:
-    """Return a note for each id of the slices, or one without end for all of them."""
+def notes_of(slices: Sequence[Slice], using: str) -> Iterable[Note | None]:
+    """Return a note for each id of the slices, or None without end if all last."""
     if not slices or slices[0].mark is None:
-        return repeat(lasting_note(using))
+        return repeat(None)
     if len(slices) == 1:
         return repeat(Note(using, slices[0].mark))
     notes = [(Note(using, each.mark), each.high - each.low + 1) for each in slices]

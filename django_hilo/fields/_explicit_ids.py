@@ -39,10 +39,7 @@ class ReadsExplicitIds(ReadsNotes):
         An id that was taken back is not explicit: its number comes again.
         """
         for each in instances:
-            note = self.note_of(each)
-            alias = note.using if note else None
-            if note and note.is_gapless:
-                alias = self.assigned_for(each)
+            alias = self.assigned_for(each)
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):
                 if each._state.adding:

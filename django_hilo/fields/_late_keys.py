@@ -35,3 +35,8 @@ def show(instance: models.Model, fields: Iterable[Any]) -> None:
         key = getattr(instance._state, _HIDDEN + field.attname, None)
         if key is not None and getattr(instance, field.attname) is None:
             setattr(instance, field.attname, key)
+
+
+def forget(instance: models.Model, field: Any) -> None:
+    """Forget the hidden key of an instance, which has none any more."""
+    vars(instance._state).pop(_HIDDEN + field.attname, None)

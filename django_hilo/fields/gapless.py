@@ -11,14 +11,9 @@ from django_hilo._database.transaction import Mark, Outcome, state_of
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._assigns_ids import AssignsIds, Block
-from django_hilo.fields._notes import (
-    NOTE,
-    Instances,
-    Note,
-    distinct,
-    remember_former,
-)
+from django_hilo.fields._assigns_ids import AssignsIds
+from django_hilo.fields._notes import Instances, Note, distinct
+from django_hilo.fields._save import Before, Save
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
 from django_hilo.identifiers import IdFormat, check_separator, family_of
 
@@ -73,15 +68,15 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
         return self.is_missing(instance)
 
     def assign_missing(
-        self, instances: Instances, using: str, blocks: list[Block] | None = None
+        self, instances: Instances, using: str, save: Save | None = None
     ) -> dict[str, int]:
         """Give ids to the instances that have none, in the caller's transaction."""
         found = self.check_explicit(instances, using)
         missing = distinct(each for each in instances if self.is_missing(each))
-        if blocks is not None:
+        if save is not None:
             new = [each for each in instances if each._state.adding] if found else []
             beside = self.explicit_ids(new, using).values()
-            blocks.append(assigning(self, missing, using, beside))
+            save.blocks.append(assigning(self, missing, using, beside))
         elif missing:
             connection = connections[using]
             if not connection.in_atomic_block:
@@ -134,17 +129,12 @@ def assigning(
     if not instances and not minimum:
         yield
         return
-    instances, before = distinct(instances), []
+    instances, connection = distinct(instances), connections[using]
+    before = Before(field, instances)
     for instance in instances:
-        values, state = vars(instance), vars(instance._state)
-        fields = instance._meta.concrete_fields
-        names = {field.attname, *[each.attname for each in fields if each.primary_key]}
-        known = {name: values[name] for name in names if name in values}
-        before.append((values, known, state, dict(state)))
-        if field.was_taken_back(instance):
-            remember_former(instance, field.attname, field.value_of(instance))
-            values[field.attname] = state[NOTE + field.attname].before
-    connection = connections[using]
+        note = field.note_of(instance)
+        if note is not None:  # taken back
+            setattr(instance, field.attname, note.before)
     # Inside a transaction: before the savepoint, whose rollback this block sees.
     mark = state_of(connection).mark()
     by_itself = not connection.in_atomic_block and connection.get_autocommit()
@@ -158,18 +148,9 @@ def assigning(
                 _assign(field, instances, using, mark)
             yield
     except BaseException:
-        if mark is not None and mark.outcome is Outcome.COMMITTED:
-            raise  # another hook of the commit failed
-        for values, known, state, old in before:
-            values.update(known)
-            # What was noted of other fields stays.
-            own = NOTE + field.attname
-            noted = {
-                name: note for name, note in state.items() if name.startswith(NOTE)
-            }
-            state.clear()
-            state.update(old | noted | {own: old.get(own)})
-        raise
+        if mark is None or mark.outcome is not Outcome.COMMITTED:
+            before.restore()
+        raise  # if it is committed, another hook failed
 
 
 def _assign(
@@ -182,5 +163,5 @@ def _assign(
     numbers = gapless.next_gapless_numbers(collection, len(instances), using)
     for instance, number, end in zip(instances, numbers, ends, strict=True):
         before, id = field.value_of(instance), f"{format.text(number)}{end}"
-        note = Note(using, mark, number=number, is_gapless=True, before=before)
-        field.assign([instance], [id], [note])
+        note = Note(using, mark, is_gapless=True, before=before)
+        field.assign([instance], [id], using, [note])

@@ -13,9 +13,10 @@ from django_hilo._allocation.target import CounterField, Target, ids_of
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
-from django_hilo.fields._assigns_ids import Block, notes_of
+from django_hilo.fields._assigns_ids import notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
 from django_hilo.fields._notes import Instances
+from django_hilo.fields._save import Before, Save
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
 from django_hilo.fields.gapless import assigning
 from django_hilo.identifiers import (
@@ -119,7 +120,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         others: list[models.Model],
         found: dict[str, int],
         using: str,
-        blocks: list[Block] | None,
+        save: Save | None,
     ) -> None:
         if not self.server_ids:
             return
@@ -128,11 +129,13 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         if wide:
             if found:
                 self.avoid(found, using)
+            if save is not None:
+                save.given.append(Before(self, wide))
             self._give_wide(wide, using)
         gapless = [each for each in others if self.needs_gapless(each)]
-        if blocks is not None:
+        if save is not None:
             beside = _untagged(found) if gapless else []
-            blocks.append(assigning(self, gapless, using, beside))
+            save.blocks.append(assigning(self, gapless, using, beside))
 
     def note_explicit(self, value: Any) -> None:
         if not self._is_valid_request(value):
@@ -143,7 +146,7 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         wide = self.target(using)._replace(width=MAX_WIDTH)
         slices = allocate(wide, len(instances))
         ids = list(map(operator.add, ids_of(wide, slices), ends))
-        self.assign(instances, ids, notes_of(slices, using))
+        self.assign(instances, ids, using, notes_of(slices, using))
 
     def give(self, instances: list[models.Model], using: str) -> None:
         ends = [] if self.anchor is None else self._ends(instances, self.width or 1)
@@ -152,12 +155,13 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         if ends:
             ids = list(map(operator.add, ids, ends))
         if self.convention is None:
-            self.assign(instances, ids, notes)
+            self.assign(instances, ids, using, notes)
             return
         # One at a time: the next call may look at the ids before it.
         for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - as in assign()
             made, number = id_by(self.convention, instance, id, self)
-            self.assign([instance], [made], [replace(note, number=number)])
+            known = note and replace(note, number=number)
+            self.assign([instance], [made], using, [known])
 
     def _ends(self, instances: Instances, digits: int) -> list[str]:
         """Return what follows the numbers; raises `HiLoError` if it is too long."""

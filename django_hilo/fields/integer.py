@@ -22,9 +22,10 @@ from django_hilo._database.own_connection import in_tests
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields._assigns_ids import AssignsIds, Block, Unsure, notes_of
+from django_hilo.fields._assigns_ids import AssignsIds, notes_of
 from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.fields._notes import Instances
+from django_hilo.fields._save import Save
 from django_hilo.fields.saving import ask_for_no_known_key
 from django_hilo.sources.key_sequence import source_of
 
@@ -114,22 +115,13 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
             return None
         return super().get_pk_value_on_save(instance)
 
-    def correct(self, using: str, instance: models.Model) -> None:
-        """Give another number, but not in a tree: the other objects may refer to it.
-
-        An error would break apps with plain managers, which nobody can edit.
-        """
-        fields = self.model._meta.concrete_fields
-        if all(each.related_model is not self.model for each in fields):
-            self.give([instance], using)
-
     def _shares_numbers_with_default(self, using: str) -> bool:
         dialect = dialect_of(connections[using])
         shares = dialect.draws_keys_from_sequence or dialect.raises_key_default
         return shares and given_source(self) is None
 
     def assign_on_conflict(
-        self, instances: Instances, using: str, blocks: list[Block], unsure: Unsure
+        self, instances: Instances, using: str, save: Save
     ) -> dict[str, int]:
         """Leave new numbers to the default, because an existing row keeps its own."""
         if self._has_no_counter:
@@ -137,10 +129,10 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         if self._shares_numbers_with_default(using):
             write_before_default(self.target(using))
             return self.assign_missing(self.sort_out(instances, using)[1], using)
-        return super().assign_on_conflict(instances, using, blocks, unsure)
+        return super().assign_on_conflict(instances, using, save)
 
     def assign_missing(
-        self, instances: Instances, using: str, blocks: list[Block] | None = None
+        self, instances: Instances, using: str, save: Save | None = None
     ) -> dict[str, int]:
         """Give numbers to the instances that have none, with one reservation at most.
 
@@ -150,12 +142,12 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         """
         if self._has_no_counter:
             return {}
-        return super().assign_missing(instances, using, blocks)
+        return super().assign_missing(instances, using, save)
 
     def give(self, instances: list[models.Model], using: str) -> None:
         with self._tables_may_be_missing():
             ids, slices = self.next_ids(len(instances), using)
-            self.assign(instances, ids, notes_of(slices, using))
+            self.assign(instances, ids, using, notes_of(slices, using))
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self._has_no_counter else super().explicit_ids(instances, using)
@@ -168,12 +160,13 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
 
     def note_refused(
         self, instances: Instances, error: IntegrityError, using: str
-    ) -> bool:
-        is_named = super().note_refused(instances, error, using)
-        if is_named and not self._has_no_counter:
-            # The sequence, or the counter, was set back under what processes hold.
+    ) -> None:
+        # How PostgreSQL, MySQL and SQLite name the key that a row has already: the
+        # sequence, or the counter, was set back, or SQL inserted rows above it.
+        signs = "_pkey", "PRIMARY", f"{self.model._meta.db_table}.{self.column}"
+        is_named = any(each in str(error) for each in signs)
+        if is_named and any(self.assigned_for(each) == using for each in instances):
             explicit_ids.drop_held(self.target(using))
-        return is_named
 
     def avoid(self, ids: dict[str, int], using: str) -> None:
         with self._tables_may_be_missing():

@@ -4,23 +4,15 @@ Each wrapper passes on what it was given, as it was given, since models may over
 what we wrap with parameters of their own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any
 
 from django.db import IntegrityError, models, router
 
-from django_hilo.exceptions import HiLoError
 from django_hilo.fields._late_keys import hide, is_to_hide, show
 from django_hilo.fields._notes import ReadsNotes, id_fields
-from django_hilo.fields._references import (
-    noted_parents,
-    point_to_new_ids,
-    refuse_doubtful_parent,
-)
-
-Block = AbstractContextManager[None]
+from django_hilo.fields._save import Save
 
 # The parameters of what is wrapped.
 _SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
@@ -45,18 +37,6 @@ def wrap_saves(model: Any) -> None:
         model._hilo_saves = True
         model.save_base = _assign_first(model.save_base)
         model._save_table = _insert_assigned(model._save_table)
-        model._prepare_related_fields_for_save = point_to_new_ids(
-            model._prepare_related_fields_for_save
-        )
-
-
-@contextmanager
-def within(blocks: Iterable[Block]) -> Iterator[None]:
-    """Enter all of these blocks, the last one innermost."""
-    with ExitStack() as stack:
-        for block in blocks:
-            stack.enter_context(block)
-        yield
 
 
 def _assign_first(save_base: Callable[..., None]) -> Any:
@@ -81,49 +61,35 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
             args = args[: _SAVE_BASE.index("update_fields")]
         elif self._meta.parents and not (raw or only_updates):
             _pass_keys_up(self, type(self))
-        for field, parent in () if raw else noted_parents(self):
-            if names is None or field.name in names or field.attname in names:
-                refuse_doubtful_parent(self, field, parent)
         is_new = self._state.adding or self.pk is None
-        blocks: list[Block] = []
-        late: list[Any] = []
+        save, late = Save(), []
         for field in () if raw else id_fields(type(self)):
             if only_updates:
-                refuse_doubtful(self, field, using, names)
-            elif is_new or field.is_key or field.is_doubtful(self, using):
+                field.refuse_update(self, using, names)
+            elif is_new or field.is_key or field.is_rolled_back(self, using):
                 if field.is_set_late and is_to_hide(self, field):
                     late.append(field)
-                field.assign_missing([self], using, blocks)
+                field.assign_missing([self], using, save)
         if late:
             hide(self, late)
+        write = partial(save_base, self, *args, **options)
         try:
-            if blocks:
-                with within(blocks):
-                    save_base(self, *args, **options)
+            if save.blocks:
+                with save.around():
+                    write()
             else:
-                save_base(self, *args, **options)
-        except BaseException:
+                write()
+        except BaseException as error:
             show(self, late)
+            # The INSERT itself, not what came before or after it.
+            state: Any = self._state
+            was_refused = getattr(state, "hilo_refused", False)
+            state.hilo_refused = False
+            if was_refused and isinstance(error, IntegrityError):
+                save.take_off()
             raise
 
     return wrapper
-
-
-def refuse_doubtful(
-    instance: models.Model, field: Any, using: str, names: Iterable[str] | None
-) -> None:
-    """Raise `HiLoError` if an update would write to, or with, a doubtful id.
-
-    ``names`` are the fields that are written; None: all.
-    """
-    is_meant = names is None or field.name in names or field.attname in names
-    if (is_meant or field.is_key) and field.is_doubtful(instance, using):
-        raise HiLoError(
-            f"The row of {instance._meta.label} {field.value_of(instance)!r} was "
-            f"rolled back or refused, and another row may have this id now. Call "
-            f"save() without arguments: the object keeps the id if no other row can "
-            f"have it, and gets another one otherwise."
-        )
 
 
 def _pass_keys_up(instance: models.Model, model: Any) -> None:
@@ -154,14 +120,12 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         if not given.get("raw"):
             return write({})
         # Fixtures get here without save_base().
-        blocks: list[Block] = []
+        save = Save()
         known: dict[Any, dict[str, int]] = {}
         for field in id_fields(type(self)):
             if field.model is given["cls"] and field.is_key:
-                known[field] = field.assign_missing([self], given["using"], blocks)
-        if not blocks:
-            return write(known)
-        with within(blocks):
+                known[field] = field.assign_missing([self], given["using"], save)
+        with save.around():
             return write(known)
 
     return wrapper
@@ -195,24 +159,24 @@ def _save_ids(
                 # Receivers of pre_save may have set it, after the look of save_base().
                 known[field] = field.check_explicit([instance], using)
         is_key = field.primary_key or field.is_key
-        is_new = alias is not None and may_insert and is_key
-        if is_new and field.must_insert(instance):
+        if alias is not None and may_insert and is_key:
             # Django passes force_insert in either way.
             if len(args) > _FORCE_INSERT:
                 args = (*args[:_FORCE_INSERT], True, *args[_FORCE_INSERT + 1 :])
             else:
                 options["force_insert"] = True
-    state.hilo_handled = True
+    state.hilo_handled, state.hilo_refused = True, False
     try:
         updated = save_table(instance, *args, **options)
     except IntegrityError as error:
+        state.hilo_refused = True
         for field in fields:
             field.note_refused([instance], error, using)
         raise
     finally:
         state.hilo_handled = False
     for field in fields:
-        field.note_inserted([instance], using)
+        field.note_inserted([instance])
     if explicit and not updated:
         _raise_over(instance, explicit, known, using)
     return updated

@@ -5,7 +5,6 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.fields import HiLoBigAutoField, HiLoField
-from django_hilo.fields._notes import Note
 from tests.apps.records.models import Numbered, Registered
 
 
@@ -42,6 +41,6 @@ def test_fields_whose_names_nearly_meet():
     stock = Stock()
     fields = Stock._meta.concrete_fields
     for number, field in enumerate(fields):
-        field.assign([stock], [f"x/{number}"], [Note(f"alias{number}")])
+        field.assign([stock], [f"x/{number}"], f"alias{number}", [None])
     found = [field.assigned_for(stock) for field in fields]
     assert found == ["alias0", "alias1", "alias2", "alias3"]

@@ -14,7 +14,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.generator import next_number
 from django_hilo.managers import HiLoManager
-from tests.apps.numbers.models import Box, Item, ItemProxy, Part, SpecialItem
+from tests.apps.numbers.models import Item, ItemProxy, Part, SpecialItem
 from tests.apps.records.models import Order
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
@@ -158,8 +158,10 @@ class TestAsWithBigAutoField:
             else:
                 with pytest.raises(IntegrityError), transaction.atomic():
                     new.save()
-        # Django sets both keys of a child when the parent's row is inserted.
-        assert seen == [NONE, NONE, (new.pk, new.pk)]
+        # Django sets both keys of a child when the parent's row is inserted, and leaves
+        # them; ours are taken off.
+        is_ours = isinstance(poll._meta.get_field("id"), HiLoBigAutoField)
+        assert seen == [NONE, NONE, NONE if is_ours else (new.pk, new.pk)]
         assert poll.objects.count() == 2
 
     def test_a_rollback(self, kinds, see):
@@ -276,16 +278,6 @@ class TestNumbers:
         assert (item.pk, item.id) == (low + 1, low + 1)
         assert Item.objects.create().pk == low + 2
 
-    def test_it_is_kept_by_a_refused_insert(self):
-        low = Box.objects.create(label="a").pk
-        box = Box(label="a")
-        with pytest.raises(IntegrityError), transaction.atomic():
-            box.save()
-        assert box.pk == low + 1
-        box.label = "b"
-        box.save()
-        assert box.pk == low + 1
-
     def test_it_is_kept_in_a_transaction_that_rolls_back(self, see, new_process):
         """On SQLite the range is bound to it."""
         seen, item = see(Item, refuse), Item(name="refused")
@@ -389,10 +381,11 @@ def test_other_ids_beside_the_key(voucher, see):
     new = voucher(name="a")
     with pytest.raises(IntegrityError), transaction.atomic():
         new.save()
-    number, new.name = new.pk, "b"
+    assert (new.pk, new.code, new.number) == (None, None, None)
+    new.name = "b"
     new.save()
-    assert (new.pk, new.number) == (number, "vouchers/2")
-    assert new.code.endswith(f"${number}")
+    assert new.number == "vouchers/2"
+    assert new.code.endswith(f"${new.pk}")
     assert seen == [NONE] * 3
 
 

@@ -106,16 +106,6 @@ class Dialect:
     ) -> None:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
-    def is_taken(
-        self, error: Exception, table: str, column: str, is_key: bool
-    ) -> bool | None:
-        """Whether an INSERT failed because another row has its value of a column.
-
-        None if the error does not tell the column. ``is_key``: whether it is the
-        primary key's.
-        """
-        return False
-
 
 def rows_of(
     connection: BaseDatabaseWrapper, query: str, parameters: Any = None

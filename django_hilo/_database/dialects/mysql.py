@@ -137,17 +137,6 @@ class MySQL(Dialect):
         found = re.search(r"\n\) ENGINE=\w+ AUTO_INCREMENT=(\d+)", definition)
         return [int(found[1]) - 1] if found else []
 
-    def is_taken(
-        self, error: Exception, table: str, column: str, is_key: bool
-    ) -> bool | None:
-        if error.args[:1] != (1062,):
-            return False
-        # It names the index. That of one column begins with its name.
-        index = str(error.args[-1]).rpartition(" ")[2].strip("'").rpartition(".")[2]
-        if index == "PRIMARY":
-            return is_key
-        return index.startswith((column, f"{table}_{column}_")) or None
-
 
 def _code_of(error: Exception) -> Any:
     cause = error.__cause__ or error

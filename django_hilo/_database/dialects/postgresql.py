@@ -1,6 +1,5 @@
 """PostgreSQL: SQLSTATE codes, and settings that end with their transaction."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -129,17 +128,3 @@ class PostgreSQL(Dialect):
         # The long name of varchar keeps Django from adding a second index for LIKE, to
         # this column and to each foreign key.
         return f"character varying({max_length})"
-
-    def is_taken(
-        self, error: Exception, table: str, column: str, is_key: bool
-    ) -> bool | None:
-        # The constraint keeps its name when the table gets another one.
-        detail = re.search(r"\(([^()]*)\)=\(", str(error).replace('"', ""))
-        if detail is None:  # the role may not read the columns, or see the row
-            if self.classify(error) is not ErrorKind.RETRY:
-                return False
-            diagnosis = getattr(error.__cause__, "diag", None)
-            name = getattr(diagnosis, "constraint_name", None) or ""
-            is_own = is_key and name.endswith("_pkey")
-            return is_own or name.startswith(f"{table}_{column}_") or None
-        return column in detail[1].split(", ")

@@ -69,12 +69,6 @@ class SQLite(Dialect):
         if _has_sequences(connection):
             rows_of(connection, f"{_UPDATE} AND seq = %s", [last, _name(table), high])
 
-    def is_taken(
-        self, error: Exception, table: str, column: str, is_key: bool
-    ) -> bool | None:
-        columns = str(error).lower().rpartition(": ")[2].split(", ")
-        return f"{_name(table)}.{column}".lower() in columns
-
 
 def _has_sequences(connection: BaseDatabaseWrapper) -> bool:
     """Whether a table with AUTOINCREMENT was ever made in this file."""

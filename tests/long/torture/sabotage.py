@@ -30,7 +30,7 @@ def break_product(kind: str) -> None:
     from django_hilo._allocation import explicit_ids, pool
     from django_hilo._database import retry
     from django_hilo.counters import returning
-    from django_hilo.fields import _doubtful_ids
+    from django_hilo.fields import _rolled_back_ids
 
     def keep_ranges() -> None:
         pool._pool.pid = os.getpid()
@@ -55,7 +55,7 @@ def break_product(kind: str) -> None:
     elif kind == "pair":
         _keep_committed()
     elif kind == "sure":
-        _doubtful_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
+        _rolled_back_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
 
 
 def _keep_rolled_back() -> None:

@@ -1,0 +1,84 @@
+"""What a save or a ``bulk_create()`` knows of its ids, from step to step."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import repeat
+from typing import Any
+
+from django.db import models
+
+from django_hilo.fields._late_keys import forget
+from django_hilo.fields._notes import GIVEN
+
+
+class Before:
+    """The ids and keys of instances before a field gives them ids."""
+
+    def __init__(self, field: Any, instances: Sequence[models.Model]) -> None:
+        self.field = field
+        # By identity: an instance without a key cannot be hashed.
+        self._known: dict[int, tuple[models.Model, list[Any], bool, Any]] = {}
+        model = type(instances[0]) if instances else field.model
+        found = vars(model._meta).setdefault("hilo_names", {})
+        name = field.attname
+        self._names = found.get(name) or found.setdefault(name, _names(field, model))
+        for each in instances:
+            # Keys are never deferred, nor is an id that is missing.
+            values, state = list(map(getattr, repeat(each), self._names)), each._state
+            given = getattr(state, GIVEN + name, None)
+            self._known[id(each)] = each, values, state.adding, given
+
+    def __contains__(self, instance: models.Model) -> bool:
+        return id(instance) in self._known
+
+    def forget(self, instances: Iterable[models.Model]) -> None:
+        """Let these instances have the ids that they have now."""
+        for each in instances:
+            self._known.pop(id(each), None)
+
+    def restore(self) -> None:
+        """Take the ids off again."""
+        for instance, values, adding, given in self._known.values():
+            for name, value in zip(self._names, values, strict=True):
+                setattr(instance, name, value)
+            instance._state.adding = adding
+            setattr(instance._state, GIVEN + self.field.attname, given)
+            forget(instance, self.field)
+
+
+class Save:
+    """The steps of one save."""
+
+    def __init__(self) -> None:
+        # To insert in, where gapless ids are given.
+        self.blocks: list[AbstractContextManager[None]] = []
+        # Of the ids that it gives.
+        self.given: list[Before] = []
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Enter all of the blocks, the last one innermost."""
+        with ExitStack() as stack:
+            for block in self.blocks:
+                stack.enter_context(block)
+            yield
+
+    def take_off(self) -> None:
+        """Take off the ids that were given, as with a BigAutoField."""
+        for before in self.given:
+            before.restore()
+
+
+def _names(field: Any, model: type[models.Model]) -> list[str]:
+    """Return the attributes that a field's ids change: keys and links follow a key.
+
+    With gapless ids a save is rolled back as a whole, with keys that the database gave.
+    """
+    meta, fields = model._meta, [field]
+    if field.is_key or field.is_gapless:
+        links = list(meta.parents.values())
+        keys = [
+            each for each in meta.concrete_fields if each.primary_key or each in links
+        ]
+        fields += [each for each in keys if each != field]
+    return [each.attname for each in fields]
