@@ -31,7 +31,6 @@ MEASUREMENTS = (
     "loads",
     "suites",
     "contention",
-    "waits",
     "startup",
     "memory",
     "many",

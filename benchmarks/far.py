@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from django.db import connections
 
-from benchmarks import graph, reservations, waits
+from benchmarks import graph, reservations
 from benchmarks.bench import Bench
 from benchmarks.databases import FAR, MARIADB, MYSQL, POSTGRES, TITLES, reached_by
 from benchmarks.proxy import in_process
@@ -19,7 +19,7 @@ PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare reservations, graphs and refills over a proxy."""
+    """Compare reservations and graphs over a proxy."""
     for alias, port in PORTS.items():
         if not bench.has(alias):
             yield Skipped(f"{TITLES[alias]} 1 ms away: it is not there.")
@@ -40,7 +40,6 @@ def compared(bench: Bench, where: str) -> Iterator[Finding]:
     for found in (
         *reservations.durations(bench, FAR, where),
         *graph.both(bench, FAR, where),
-        *waits.refills(bench, FAR, where),
     ):
         if isinstance(found, Result):
             yield replace(found, key=f"{found.key}_far")

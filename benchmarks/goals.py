@@ -49,8 +49,6 @@ RESERVATION = "a reservation"
 NUMBER = "a number of django-sequences"
 ROWS = "rows per second"
 INSERT = f"multi-row `INSERT`, {TEXT}"
-WAIT, SAVE = "wait for an id, 99.9th percentile", "id and save, median"
-WITHOUT = "without `PREFETCH_AT`"
 INDEXES = "all indexes"
 
 QUESTIONS = (
@@ -142,15 +140,12 @@ QUESTIONS = (
     ),
     Question(
         "What if the server is far away?",
-        "Whole time with a server that answers 1 ms later. The last row takes ids "
-        "from ranges of 32 numbers; with `PREFETCH_AT`, a thread reserves the next "
-        "range in advance.",
+        "Whole time with a server that answers 1 ms later.",
         (
             _at_least("request_far", REQUEST, AUTO, 1.0),
             _at_least("graph_auto_far", FAR_GRAPH, AUTO, 0.97),
             _at_least("graph_one_by_one_far", FAR_GRAPH, AUTO, 25),
             _at_most("reservation_far", RESERVATION, NUMBER, 4),
-            _at_most("waits_far", WAIT, WITHOUT, 0.1),
         ),
     ),
     Question(
@@ -215,9 +210,6 @@ OTHERS = (
     _at_least("graph_uuid7_far", FAR_GRAPH, UUID7, 1.0),
     _at_least("transactions", "transactions of 20 ms", "`UUIDField`, uuid4", 0.95),
     _at_most("memory_threads", "a counter after two ids", "", 3072, "bytes"),
-    _at_most("waits", WAIT, WITHOUT, 0.1),
-    _at_most("saves_prefetch", SAVE, WITHOUT, 1.05),
-    _at_most("saves_prefetch_far", SAVE, WITHOUT, 1.05),
     _at_most("show", "`hilo_show`", "", 1, "seconds"),
     _at_most("changelist", "list in the admin", "", 1, "seconds"),
     _at_most("checks", "`check --deploy`", "", 1, "seconds"),

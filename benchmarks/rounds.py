@@ -92,12 +92,6 @@ def spreads(figures: Figures, times: float = 1) -> dict[str, Spread]:
     }
 
 
-def percentile(figures: Sequence[float], share: float) -> float:
-    """Return the figure that this share of all figures does not pass."""
-    ordered = sorted(figures)
-    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
-
-
 def seconds_of(
     work: Callable[[], object], clock: Callable[[], float] = time.perf_counter
 ) -> float:

@@ -33,9 +33,6 @@ class Defaults:
     LOCK_TIMEOUT: float = 5.0
     # Seconds in which a reservation is retried after deadlocks and lost connections.
     RETRY_FOR: float = 15.0
-    # Share of a range that is used when the next one is fetched in the background, over
-    # 0 and under 1, such as 0.5; None: the next one is fetched when none is left.
-    PREFETCH_AT: float | None = None
     # Level for the commit of a reservation on PostgreSQL, such as "remote_apply"; None:
     # the server's.
     SYNCHRONOUS_COMMIT: str | None = None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
-from concurrent.futures import wait
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -29,7 +28,6 @@ from django_hilo._allocation.known_targets import known_target
 from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import close_unused
-from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor, check_number
@@ -177,9 +175,6 @@ def return_ranges(using: str | None = None) -> int:
     returned = 0
     failed = set()
     for counter in pool.current().counters(using):
-        if counter.ahead is not None:
-            # Otherwise the range on its way would be a gap.
-            wait([counter.ahead], settings.LOCK_TIMEOUT + settings.RETRY_FOR)
         cached, source = counter.shrink(counter.newest), counter.source
         database, alias = counter.key.database, counter.key.database.alias
         is_away = alias in failed or not is_still_there(database)

@@ -41,7 +41,6 @@ class Change(StrEnum):
 #   using: str, the alias of the database that holds the counter;
 #   reservation: Reservation, the collection, node tag, range (numbers, both ends
 #     included) and server prefix; its ticket is a secret.
-# In the thread of the caller, or in one named "hilo" that fetched ahead (PREFETCH_AT).
 # The range is committed, but inside a transaction on SQLite, and in a TestCase, where
 # it may yet be rolled back. A transaction of the caller's may be open in any case.
 # Receivers may take ids themselves.

@@ -120,13 +120,6 @@ class NumberLine(Ordered):
     objects = HiLoManager()
 
 
-class SmallOrder(Ordered):
-    """Its ranges hold 32 numbers, so that refills are frequent."""
-
-    id = HiLoField(collection="smalls", primary_key=True, capacity=32, max_capacity=32)
-    objects = HiLoManager()
-
-
 class CounterRow(models.Model):
     name = models.CharField(primary_key=True, max_length=64)
     last = models.BigIntegerField(default=0)

@@ -14,7 +14,7 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.known_targets import KnownTarget
 from django_hilo._allocation.numbers_in_tests import numbers_of
 from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.refill import prefetch, refill, reserve
+from django_hilo._allocation.refill import refill, reserve
 from django_hilo._allocation.target import Target
 from django_hilo._database.own_connection import in_tests
 from django_hilo._database.transaction import STATE, Mark, state_of
@@ -28,18 +28,12 @@ def allocate(target: Target, count: int) -> list[Slice]:
     if numbers is not None:
         return numbers.take(target, count)
     counter = pool.current().counter(target.key)
-    slices = counter.take(count) or _allocate_anew(target, counter, count)
-    prefetch(target, counter)
-    return slices
+    return counter.take(count) or _allocate_anew(target, counter, count)
 
 
 def allocate_in_memory(known: KnownTarget, count: int) -> list[Slice] | None:
     """Take ``count`` numbers without I/O; None if that is impossible."""
-    if known.is_of_sync_thread:
-        return None
-    slices = known.counter.take(count)
-    prefetch(known.target, known.counter)
-    return slices
+    return None if known.is_of_sync_thread else known.counter.take(count)
 
 
 def one_in_memory(known: KnownTarget) -> tuple[int, Reservation] | None:
@@ -69,7 +63,6 @@ def _allocate_anew(target: Target, counter: Counter, count: int) -> list[Slice]:
     while slices is None:
         # None again after another thread's reservation.
         slices = refill(target, counter, count) or counter.take(count)
-    prefetch(target, counter)
     return slices
 
 

@@ -49,12 +49,6 @@ class Counter:
         self._lock = Lock()
         self._ranges: deque[CachedRange] = deque()  # in the order in which they came
         self.refill: Refill | None = None
-        # The newest refill that nobody waited for when it began.
-        self.ahead: Refill | None = None
-        # Whether to fetch the next range now, and how many numbers are left when that
-        # is due; -1: when none are.
-        self.is_due = False
-        self._due_at = -1
         # The highest number known to exist or to be reserved; ranges start over it.
         self.seen = 0
         # The highest explicit number, which a return must not forget.
@@ -83,13 +77,11 @@ class Counter:
     def take(self, count: int) -> list[Slice] | None:
         """Take ``count`` numbers; None if fewer are left."""
         with self.locked():
-            return self._take(count)
+            return take_from(self._ranges, count)
 
     def take_one(self) -> tuple[int, Reservation] | None:
-        """Take one number; None if none is left, or the next range may be due."""
+        """Take one number; None if none is left."""
         with self.locked():
-            if self._due_at >= 0:
-                return None
             while self._ranges:
                 cached = self._ranges[0]
                 number = cached.next
@@ -107,15 +99,6 @@ class Counter:
                 self.refill = mine
             return first
 
-    def begin_ahead(self, mine: Refill) -> bool:
-        """Let others wait for this refill, if the next range is due now."""
-        with self.locked():
-            if not self.is_due or self.refill is not None:
-                return False
-            self.refill = self.ahead = mine
-            self.is_due, self._due_at = False, -1
-            return True
-
     def end_refill(self, mine: Refill, error: BaseException | None = None) -> None:
         """Let nobody wait for this refill any more; it may have ended already."""
         with self.locked():
@@ -130,7 +113,6 @@ class Counter:
         ranges: Sequence[CachedRange],
         capacity: int | None = None,
         count: int = 0,
-        prefetch_at: float | None = None,
         skipped: Iterable[Skipped] = (),
     ) -> list[Slice] | None:
         """Add ranges, and take ``count`` numbers before others do."""
@@ -144,10 +126,7 @@ class Counter:
             self.skipped.extend(skipped)
             if capacity is not None:
                 self.capacity.note(capacity)
-            if prefetch_at is not None:  # the share to use before the next is due
-                size = sum(each.left for each in ranges)
-                self._due_at = int(size * (1 - prefetch_at))
-            return self._take(count)
+            return take_from(self._ranges, count) if count else None
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Drop the ranges that contain one of these numbers."""
@@ -194,7 +173,6 @@ class Counter:
         with self.locked():
             if not newest or newest is not self.newest or newest.left <= keep:
                 return None
-            self._due_at = min(self._due_at, keep // 2)
             unused = CachedRange(newest.reservation)
             unused.next = newest.next + keep
             newest.high = unused.next - 1
@@ -207,16 +185,6 @@ class Counter:
         with self.locked():
             if self.seen == cached.high:
                 self.seen = max(cached.next - 1, self._explicit, self.burnt)
-
-    # The rest needs the lock.
-
-    def _take(self, count: int) -> list[Slice] | None:
-        slices = take_from(self._ranges, count) if count else None
-        self.is_due = self._due_at >= 0 and self._left() <= self._due_at
-        return slices
-
-    def _left(self) -> int:
-        return sum(each.left for each in self._ranges)
 
 
 class _KnownTargets(threading.local):

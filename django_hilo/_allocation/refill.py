@@ -1,11 +1,9 @@
-"""Ranges that are fetched when memory has too few numbers, or before.
+"""Ranges that are fetched when memory has too few numbers.
 
 One thread reserves a range of a counter while the others wait for it; no lock is held
-meanwhile, and errors are shared. With ``HILO["PREFETCH_AT"]`` a thread in the
-background reserves the next range before the numbers are used up.
+meanwhile, and errors are shared.
 """
 
-import logging
 import threading
 from concurrent.futures import wait
 from contextlib import suppress
@@ -18,15 +16,11 @@ from django_hilo._allocation.numbers_in_tests import highest_of_tests
 from django_hilo._allocation.pool import Counter, Refill
 from django_hilo._allocation.target import Target
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.identity import database_key, has_schemas
-from django_hilo._database.own_connection import POOL_SIZE, in_tests
-from django_hilo._database.retry import use_own
+from django_hilo._database.own_connection import POOL_SIZE
 from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
-
-logger = logging.getLogger("django_hilo")
 
 
 class Reserved(NamedTuple):
@@ -64,20 +58,15 @@ def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
 
 
 def _refill_as(
-    mine: Refill, target: Target, counter: Counter, count: int, rows: int = 0
+    mine: Refill, target: Target, counter: Counter, count: int, rows: int
 ) -> list[Slice] | None:
     """Reserve a range and take from it; other threads wait, and take from it too."""
     mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
         reserved = reserve(target, counter, capacity, count, rows)
-        share, db = settings.PREFETCH_AT, connections[target.using]
-        # SQLite has one writer at a time, tests end their transactions and databases,
-        # and only the connection of its own thread knows a tenant's schema.
-        if share and (dialect_of(db).has_one_writer or in_tests() or has_schemas(db)):
-            share = None
         ranges, skipped = reserved.ranges, reserved.skipped
-        slices = counter.add(ranges, capacity, count, share, skipped)
+        slices = counter.add(ranges, capacity, count, skipped)
     except BaseException as error:
         counter.end_refill(mine, error)
         raise
@@ -140,37 +129,3 @@ def _wait(target: Target, refill: Refill) -> None:
     if isinstance(error, HiLoError):
         # Raise it here too, so that waiting threads do not each wait for the same lock.
         raise type(error)(str(error)) from error
-
-
-def prefetch(target: Target, counter: Counter) -> None:
-    """Let a thread fetch the next range if it is due, once for each range."""
-    if not counter.is_due or counter.refill is not None:
-        return
-    mine = Refill()
-    try:
-        if counter.begin_ahead(mine):
-            # A daemon: if a signal handler interrupts the start, nobody knows of the
-            # thread, and it must not keep the process from ending.
-            work = (mine, target, counter)
-            threading.Thread(target=_fetch, args=work, name="hilo", daemon=True).start()
-    except BaseException as error:
-        counter.end_refill(mine)
-        # The interpreter is ending, or is a subinterpreter, which may have no daemons.
-        if not isinstance(error, RuntimeError):
-            raise
-
-
-def _fetch(mine: Refill, target: Target, counter: Counter) -> None:
-    try:
-        # Meanwhile the alias may have become that of another database.
-        if database_key(target.using) == counter.key.database:
-            use_own(target.using)
-            _refill_as(mine, target, counter, 0)
-    except Exception as error:  # noqa: BLE001 - nobody asked yet
-        logger.warning(
-            "The next range of %r on %r could not be fetched in advance: %s",
-            *(target.name, target.using, error),
-        )
-    finally:
-        counter.end_refill(mine)
-        connections.close_all()

@@ -162,12 +162,6 @@ _RULES: list[tuple[str, Callable[[Any], bool], str, str]] = [
         f"None, {', '.join(map(repr, WITH_STANDBY))}, or 'local'",
         "E005",
     ),
-    (
-        "PREFETCH_AT",
-        lambda value: value is None or (type(value) is float and 0 < value < 1),
-        "None or a number between 0 and 1, such as 0.5",
-        "E005",
-    ),
     ("LOCK_TIMEOUT", _is_seconds, _SECONDS, "E005"),
     ("RETRY_FOR", _is_seconds, _SECONDS, "E005"),
 ]

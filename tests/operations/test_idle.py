@@ -190,19 +190,16 @@ def test_one_that_fails_does_not_keep_another_waiting(clock, looks, caplog):
     assert (broken.newest.left > 4_096, other.newest.left) == (True, 4_096)
 
 
-def test_a_range_before_the_newest_stays_and_the_next_is_fetched_in_time():
+def test_a_range_before_the_newest_stays():
     held = pool.Counter(pool.CounterKey(None, "orders", "A"))
     for low, high in (1, 10_000), (10_001, 30_000):
         found = Reservation("orders", "A", Range(low, high), "", "ticket")
-        held.add([CachedRange(found)], high - low + 1, prefetch_at=0.5)
+        held.add([CachedRange(found)])
     unused = held.shrink(held.newest, 4_096)
     assert (unused.next, unused.high) == (14_097, 30_000)
     assert held.take(12_047)[0].low == 1
-    assert not held.is_due
-    assert held.take(1)[0].low == 12_048
-    assert held.is_due
     assert held.shrink(held.newest, 4_096) is None
-    assert held.take(2_049) is None
+    assert held.take(2_050) is None
 
 
 def test_a_return_that_fails_repeats_no_number(burst, clock, monkeypatch, caplog):
