@@ -8,7 +8,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
@@ -28,11 +28,35 @@ class CounterKey(NamedTuple):
     node_tag: str
 
 
-class Refill(Future[None]):
+class Refill:
     """A reservation under way, which other threads wait for."""
 
-    # The thread that reserves, by its identifier.
-    owner: int | None = None
+    def __init__(self) -> None:
+        # The thread that reserves, by its identifier.
+        self.owner = threading.get_ident()
+        self.is_done = False
+        self.error: BaseException | None = None
+        # One lock for each waiting thread. A signal handler that raises during a wait
+        # could leave a shared lock locked, such as that of a Future.
+        self._waiting: list[threading.Lock] = []
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is done; return whether it is."""
+        mine = threading.Lock()
+        mine.acquire()
+        self._waiting.append(mine)
+        # Only now: end() sets it before it wakes the listed threads.
+        if not self.is_done:
+            mine.acquire(timeout=timeout)
+        return self.is_done
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Wake the threads that wait; again if a signal handler interrupted that."""
+        self.error = error or self.error
+        self.is_done = True
+        for each in self._waiting:
+            with suppress(RuntimeError):  # it was released already
+                each.release()
 
 
 # How many ranges later the object of a rolled-back row may still keep its id.
@@ -105,8 +129,7 @@ class Counter:
             if self.refill is mine:
                 self.refill = None
                 self._explicit_since_refill.clear()
-            if not mine.done():
-                mine.set_exception(error) if error else mine.set_result(None)
+        mine.end(error)
 
     def add(
         self,

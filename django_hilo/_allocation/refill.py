@@ -5,7 +5,6 @@ meanwhile, and errors are shared.
 """
 
 import threading
-from concurrent.futures import wait
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -50,9 +49,8 @@ def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
         if others is None:
             return _refill_as(mine, target, counter, count, rows)
     finally:
-        # Also if a signal handler raises anywhere.
-        if not mine.done():
-            counter.end_refill(mine)
+        # Also if a signal handler raises anywhere, even in the first call.
+        counter.end_refill(mine)
     _wait(target, others)
     return None
 
@@ -61,7 +59,6 @@ def _refill_as(
     mine: Refill, target: Target, counter: Counter, count: int, rows: int
 ) -> list[Slice] | None:
     """Reserve a range and take from it; other threads wait, and take from it too."""
-    mine.owner = threading.get_ident()
     try:
         capacity = counter.capacity.next(*target.capacities)
         reserved = reserve(target, counter, capacity, count, rows)
@@ -117,7 +114,7 @@ def _wait(target: Target, refill: Refill) -> None:
         work = f"reserving a range of {target.name!r} on {target.using!r}"
         raise NestedReservation.amid(work)
     longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    if not wait([refill], longest).done:
+    if not refill.wait(longest):
         has_server = not dialect_of(connections[target.using]).has_one_writer
         pool = f" {POOL_SIZE}" if has_server else ""
         raise ReservationTimeout(
@@ -125,7 +122,6 @@ def _wait(target: Target, refill: Refill) -> None:
             f"{target.using!r} for {longest:g} s. Check what its database waits "
             f"for.{pool}"
         )
-    error = refill.exception()
-    if isinstance(error, HiLoError):
+    if isinstance(refill.error, HiLoError):
         # Raise it here too, so that waiting threads do not each wait for the same lock.
-        raise type(error)(str(error)) from error
+        raise type(refill.error)(str(refill.error)) from refill.error
