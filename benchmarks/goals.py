@@ -185,12 +185,12 @@ QUESTIONS = (
 )
 # Only at the end of a run, and in `benchmarks.guard`.
 OTHERS = (
-    _at_least("iter_ids", "`next(iter_ids(Order))`", UUID4, 5),
+    _at_least("iter_ids", "`next(iter_ids(Order))`", UUID4, 1.8),
     _at_least("next_id", "`next_id(Order)`", UUID4, 1.8),
     _at_least("next_number", "`next_number(Order)`", UUID4, 2.4),
     _at_least("anext_id", "`await anext_id(Order)`", UUID4, 1.1),
     _at_least("next_ids", "`next_ids(Order, 100_000)`, per id", UUID4, 17),
-    _at_least("manager_next_id", "`Order.objects.next_id()`", UUID4, 1.2),
+    _at_least("manager_next_id", "`Order.objects.next_id()`", UUID4, 0.8),
     _at_most("setting", "a read of a setting, without `HILO`", "", 100, "ns"),
     _at_most("construction", "time of `Order()`", "a `BigAutoField`'s", 1.1),
     _exactly(

@@ -9,8 +9,8 @@ if you store them elsewhere, keep them apart from those of other collections.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -51,9 +51,6 @@ __all__ = [
 logger = logging.getLogger("django_hilo")
 _Taken = tuple[Target, list[Slice]]
 
-# Of `iter_ids`.
-_MOST_AT_ONCE = 100
-
 
 def next_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number of a target's counter.
@@ -91,28 +88,9 @@ def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
 
 
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
-    """Return an endless iterator of ids, for one thread.
-
-    It takes up to 100 numbers at a time, and looks at the database, its schema and the
-    settings each time. Numbers that it has taken and not given become a gap, for
-    example when an error ends it, and an explicit id may be one of them meanwhile.
-    """
-    known_target(target, using)
-    return _iterate(target, using)
-
-
-def _iterate(target: AnyTarget, using: str | None) -> Iterator[str]:
-    count = 1
-    while True:
-        known = known_target(target, using)
-        if known.target.source.in_callers_transaction(known.target.using):
-            count = 1  # a number must not outlive its transaction
-        pid = os.getpid()
-        for id in ids_of(known.target, allocate(known.target, count)):
-            if os.getpid() != pid:
-                break  # the rest is the parent's
-            yield id
-        count = min(2 * count, _MOST_AT_ONCE)
+    """Return an endless iterator of ids, as `next_id` returns them."""
+    known_target(target, using)  # raises the error of an unknown one
+    return iter(partial(next_id, target, using), None)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:

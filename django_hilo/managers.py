@@ -222,14 +222,3 @@ class HiLoManager(_Manager[Model]):
     """
 
     use_in_migrations = True
-
-    def next_id(self, anchor: str | models.Model | None = None) -> str:
-        """Return the next id, as `HiLoQuerySet.next_id`."""
-        manager: Any = self
-        kind, asked = manager._queryset_class, type(self).get_queryset
-        is_own = kind is HiLoQuerySet and asked is _Manager.get_queryset
-        if anchor is not None or not is_own:
-            return self.get_queryset().next_id(anchor)
-        # A queryset would take longer than the id.
-        using = self._db or router.db_for_write(self.model, **manager._hints)
-        return generator.next_id(self.model, using)

@@ -1,7 +1,5 @@
 """Targets that are remembered: all that ids depend on is looked at for each id."""
 
-import os
-
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection, connections, models, router, transaction
@@ -12,17 +10,14 @@ from django_hilo._allocation import pool
 from django_hilo.fields import HiLoField
 from django_hilo.generator import (
     anext_id,
-    iter_ids,
     next_id,
     next_number,
     return_ranges,
 )
 from django_hilo.identifiers import parse
-from django_hilo.managers import HiLoManager, HiLoQuerySet
 from django_hilo.models import HiLoDocument, ServerPrefix
-from tests.apps.records.models import Order, OrderLine
+from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
-from tests.support.rollbacks import rolled_back
 from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -249,65 +244,3 @@ def test_models_that_go_are_not_kept():
 
     assert [next_id(Passing), next_id(Passing)] == ["passings/1-A", "passings/2-A"]
     assert not [name for name, _ in known() if name is Passing]
-
-
-def test_managers_whose_querysets_differ():
-    class Elsewhere(HiLoManager):
-        def get_queryset(self):
-            return super().get_queryset().using("other")
-
-    class Shouting(HiLoQuerySet):
-        def next_id(self, anchor=None):
-            return super().next_id(anchor).upper()
-
-    next_id(OrderLine), next_id(OrderLine)
-    for manager, expected in (
-        (Elsewhere(), "OrderLines/1-B"),
-        (HiLoManager.from_queryset(Shouting)(), "ORDERLINES/3-A"),
-        (HiLoManager.from_queryset(HiLoQuerySet)(), "OrderLines/4-A"),
-    ):
-        manager.model = OrderLine
-        assert manager.next_id() == expected
-
-
-class TestIterators:
-    def test_unknown_targets_raise_before_the_first_id(self):
-        with pytest.raises(LookupError):
-            iter_ids("no.Such")
-
-    def test_one_reservation_does_for_a_range(self, django_assert_num_queries):
-        ids = iter_ids(Order)
-        next(ids)
-        with django_assert_num_queries(0):
-            assert [next(ids) for _ in range(30)][-1] == "orders/31-A"
-
-    def test_settings_hold_when_the_next_numbers_are_taken(self, settings):
-        ids = iter_ids(Order)
-        next(ids)
-        settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
-        assert {next(ids)[6] for _ in range(3)} == {":"}
-
-    def test_no_number_outlives_its_transaction(self):
-        ids = iter_ids(Order)
-        given = [next(ids) for _ in range(7)]
-        return_ranges()
-        with rolled_back():
-            given += [next(ids) for _ in range(7)]
-        given += [next(ids) for _ in range(40)]
-        assert len(set(given)) == 54
-        # The others of the last hundred, at most, are taken too.
-        assert Order.objects.create().pk not in given
-
-    def test_the_child_of_a_fork_has_others(self):
-        ids = iter_ids(Order)
-        given = [next(ids) for _ in range(10)]  # it has taken five more
-        reader, writer = os.pipe()
-        child = os.fork()
-        if not child:
-            for alias in ("default", "other"):
-                connections[alias].connection = None  # the parent's
-            os.write(writer, next(ids).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        mine = [next(ids) for _ in range(5)]
-        assert os.read(reader, 100).decode() not in given + mine
