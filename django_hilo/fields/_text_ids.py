@@ -1,7 +1,7 @@
 """The base of fields with text ids."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from django.core.exceptions import ValidationError
 from django.db import connections, models
@@ -22,11 +22,19 @@ if TYPE_CHECKING:
     VerboseName = str | _StrPromise | None
 
     # The type of a value that is set (None for an object without an id), and of one
-    # that is read.
-    Set_contra = TypeVar("Set_contra", contravariant=True, default=Any)
+    # that is read. The plugin of django-stubs replaces Any, by "str | None" if the
+    # field is nullable; other type checkers read a str.
+    Set_contra = TypeVar("Set_contra", contravariant=True, default=Text)
     Got_co = TypeVar("Got_co", covariant=True, default=Any)
 
-    _CharField = models.CharField
+    class _CharField(models.CharField[Set_contra, Got_co]):
+        @overload  # type: ignore[override, no-overload-impl]  # as in a stub
+        def __get__(self, instance: None, owner: Any) -> Any: ...
+        @overload
+        def __get__(self: "_CharField[Any, str]", instance: Any, owner: Any) -> str: ...
+        @overload
+        def __get__(self, instance: Any, owner: Any) -> Got_co: ...
+
 else:
     Set_contra = Got_co = None
     VerboseName = Any

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, overload
+from typing import Any
 
 from django.db import connections, models, transaction
 
@@ -14,7 +14,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields._assigns_ids import AssignsIds
 from django_hilo.fields._notes import Instances, Note, distinct
 from django_hilo.fields._save import Before, Save
-from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.identifiers import IdFormat, check_separator, family_of
 
 
@@ -27,26 +27,6 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
     64.
     """
 
-    @overload
-    def __init__(
-        self: "GaplessIdField[Text, str]",
-        verbose_name: VerboseName = ...,
-        *,
-        collection: str | None = ...,
-        any_id: bool = ...,
-        null: Literal[False] = ...,
-        **kwargs: Any,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: "GaplessIdField[Text, str | None]",
-        verbose_name: VerboseName = ...,
-        *,
-        collection: str | None = ...,
-        any_id: bool = ...,
-        null: bool,
-        **kwargs: Any,
-    ) -> None: ...
     def __init__(
         self,
         verbose_name: VerboseName = None,

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -17,7 +17,7 @@ from django_hilo.fields._assigns_ids import notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
 from django_hilo.fields._notes import Instances
 from django_hilo.fields._save import Before, Save
-from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, Text, VerboseName
+from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.fields.gapless import assigning
 from django_hilo.identifiers import (
     MAX_WIDTH,
@@ -51,32 +51,6 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     }
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
 
-    @overload
-    def __init__(
-        self: "HiLoField[Text, str]",
-        verbose_name: VerboseName = ...,
-        *,
-        collection: str | None = ...,
-        anchor: Anchor | None = ...,
-        convention: Convention | None = ...,
-        width: int | None = ...,
-        capacity: int | None = ...,
-        max_capacity: int | None = ...,
-        server_ids: bool = ...,
-        any_id: bool = ...,
-        null: Literal[False] = ...,
-        **kwargs: Any,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: "HiLoField[Text, str | None]",
-        verbose_name: VerboseName = ...,
-        *,
-        collection: str | None = ...,
-        anchor: Anchor | None = ...,
-        null: bool,
-        **kwargs: Any,
-    ) -> None: ...
     def __init__(
         self,
         verbose_name: VerboseName = None,

@@ -430,6 +430,7 @@ class TestColumn:
                 any_id=True,
             ),
             HiLoField(collection="a", verbose_name="number", unique=True, null=True),
+            HiLoField[str | None, str | None](null=True),
         ],
     )
     def test_deconstruct_round_trip(self, field):

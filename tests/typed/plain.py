@@ -11,8 +11,8 @@ from django_hilo.managers import HiLoManager, HiLoQuerySet
 class Letter(models.Model):
     id = HiLoField(primary_key=True)
     bucket = BucketField()
-    number = GaplessIdField(null=True)
-    answered = HiLoField(collection="letters", null=True)
+    number = GaplessIdField[str | None, str | None](null=True)
+    answered = HiLoField[str | None, str | None](collection="letters", null=True)
 
     objects: ClassVar[HiLoManager[Self]] = HiLoManager()
 
