@@ -11,7 +11,6 @@ from django_hilo.exceptions import HiLoError
 __all__ = [
     "Change",
     "counter_changed",
-    "counter_fell_back",
     "range_reserved",
     "range_returned",
 ]
@@ -53,15 +52,6 @@ range_reserved = Signal()
 # In the thread that returned it: mostly one named "hilo", after a request or when a
 # process ends, where exporters and log handlers may be gone. Committed as above.
 range_returned = Signal()
-
-# Sent when a process meets a counter under the numbers that it has reserved: after a
-# restore, a failover, SQL. Once, until it has found the counter higher. With
-#   using, collection, node_tag: str, as above;
-#   max: int, the Max that it found, before it reserved above the numbers it knows of;
-#   known: int, the highest number that it knows to be reserved.
-# In the thread of the reservation, just before its range_reserved. Whoever receives it
-# runs hilo_raise_max, and looks at docs/how-to/run-books.md.
-counter_fell_back = Signal()
 
 # Sent after a user changed something over the admin, REST or a seed of RavenDB's
 # clients, with

@@ -94,7 +94,7 @@ def bind(target: Target, counter: Counter, mark: Mark, count: int) -> None:
         for cached in reserved.ranges:
             cached.mark = mark
     for each in reserved.reservations:
-        reservation.send_reserved(each, target.using, reserved.fell_from)
+        reservation.send_reserved(each, target.using)
 
 
 def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Slice]:
@@ -104,6 +104,6 @@ def _allocate_unmarked(target: Target, counter: Counter, count: int) -> list[Sli
         reserved = reserve(target, counter, count, count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
-            reservation.send_reserved(each, target.using, reserved.fell_from)
+            reservation.send_reserved(each, target.using)
     bound_ranges.burn(connections[target.using], counter, slices[-1].high)
     return slices

@@ -86,8 +86,6 @@ class Counter:
         self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
         self.stored = 0
-        # From where to where it was last seen to have fallen back.
-        self.fall = (0, 0)
         self.capacity = AdaptiveCapacity()
         # How far above an explicit number to raise the floor, not to do so for each.
         self.floor_step = AdaptiveCapacity()

@@ -28,8 +28,6 @@ class Reserved(NamedTuple):
     reservations: list[Reservation]
     ranges: list[CachedRange]
     skipped: list[Skipped]
-    # What the counter fell back from, if this process has not said so yet, or 0.
-    fell_from: int
 
 
 def refill(target: Target, counter: Counter, count: int) -> list[Slice] | None:
@@ -69,7 +67,7 @@ def _refill_as(
         raise
     counter.end_refill(mine)
     for each in reserved.reservations:
-        reservation.send_reserved(each, target.using, reserved.fell_from)
+        reservation.send_reserved(each, target.using)
     return slices
 
 
@@ -90,14 +88,19 @@ def reserve(
     wanted = Wanted(size, least, minimum, target.collection)
     reserved = source.reserve(target.using, wanted)
     counter.source = source
-    met, fell_from, news = reserved[0].met, 0, 0
+    met, fell_from = reserved[0].met, 0
     # Another thread may have raised Max or returned a range meanwhile.
     if met is not None and met < min(stored, counter.stored):
         fell_from = stored
         if not bound:  # a rollback would forget it
             counter.stored = met
-        if counter.fall != (stored, met):
-            counter.fall, news = (stored, met), stored
+        logger.warning(
+            "%s on %r fell back to %d from at least %d, because of a restore, a "
+            "failover, SQL, or another site with its node tag. This process will not "
+            "reissue numbers that it knows of, but other processes may. Run: python "
+            "manage.py hilo_raise_max --database=%s",
+            *(source.name, target.using, met, stored, target.using),
+        )
     ranges, skipped = [], []
     for each in reserved:
         # Read again: a transaction that ended while this one waited for the row may
@@ -106,7 +109,7 @@ def reserve(
         if met is not None:
             # If the counter fell back, others may have the numbers from there.
             skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
-    return Reserved(reserved, ranges, skipped, news)
+    return Reserved(reserved, ranges, skipped)
 
 
 def _wait(target: Target, refill: Refill) -> None:

@@ -32,7 +32,7 @@ from django_hilo.identifiers import (
     check_server_prefix,
     counter_key,
 )
-from django_hilo.signals import counter_fell_back, range_reserved, send_signal
+from django_hilo.signals import range_reserved, send_signal
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
 if TYPE_CHECKING:
@@ -127,26 +127,13 @@ def reserve_range(
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
 
-def send_reserved(reservation: Reservation, using: str, fell_from: int = 0) -> None:
-    """Log and send that a range was reserved, and what the counter fell back from."""
+def send_reserved(reservation: Reservation, using: str) -> None:
+    """Log and send that a range was reserved."""
     logger.debug("Reserved on %r: %s", using, reservation)
-    if not (fell_from or range_reserved.receivers):
+    if not range_reserved.receivers:
         return  # a sequence of PostgreSQL's may be used without the app
     from django_hilo.models import HiLoDocument
 
-    if fell_from:
-        collection, node_tag = reservation.collection, reservation.node_tag
-        logger.warning(
-            "HiLoDocument %r on %r fell back to %d from at least %d, because of a "
-            "restore, a failover, SQL, or another site with its node tag. This process "
-            "will not reissue numbers that it knows of, but other processes may. Run: "
-            "python manage.py hilo_raise_max --database=%s",
-            *(counter_key(collection, node_tag), using),
-            *(reservation.met, fell_from, using),
-        )
-        facts = {"using": using, "collection": collection, "node_tag": node_tag}
-        numbers = {"max": reservation.met, "known": fell_from}
-        send_signal(counter_fell_back, HiLoDocument, **facts, **numbers)
     if range_reserved.has_listeners(HiLoDocument):
         send_signal(range_reserved, HiLoDocument, using=using, reservation=reservation)
 
