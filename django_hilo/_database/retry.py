@@ -148,7 +148,7 @@ def retry(
     dialect = dialect_of(connection)
     if bound is None:
         bound = in_callers_transaction(using)
-    began, level, reconnects, lost = clock(), logging.WARNING, False, 0
+    began, level, reconnects = clock(), logging.WARNING, False
     # Counted too, for tests that freeze even this clock.
     slept = 0.0
     while True:
@@ -158,18 +158,11 @@ def retry(
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:
                 raise ReservationTimeout(
-                    f"{what} on {using!r} stayed locked for longer than "
-                    f"{settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']): {error}. "
+                    f"{what} on {using!r} stayed locked for {settings.LOCK_TIMEOUT:g} "
+                    f"s (HILO['LOCK_TIMEOUT']), or until a shorter limit, such as "
+                    f"statement_timeout, or a person canceled the statement: {error}. "
                     f"Find the transaction that locks the row; it may be the one that "
                     f"asks for this id."
-                ) from error
-            if kind is ErrorKind.CANCELED:
-                raise ReservationTimeout(
-                    f"{what} on {using!r} was not available until its statement was "
-                    f"canceled: {error}. A limit such as statement_timeout is shorter "
-                    f"than {settings.LOCK_TIMEOUT:g} s (HILO['LOCK_TIMEOUT']), or a "
-                    f"person canceled it. Find the transaction that locks the row; it "
-                    f"may be the one that asks for this id."
                 ) from error
             is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
             if kind is ErrorKind.NO_TABLE or is_old:
@@ -198,14 +191,9 @@ def retry(
                     f"s (HILO['RETRY_FOR']): {error}. No number was given twice; try "
                     f"again when the database responds.{pool}"
                 ) from error
-            logger.log(level, "Retrying the counter on %r after: %s", using, error)
+            text = "Retrying the counter on %r for up to %g s (HILO['RETRY_FOR']): %s"
+            logger.log(level, text, using, longest, error)
             level = logging.DEBUG
-            lost += kind is ErrorKind.RECONNECT
-            if lost == 2:  # the first says how the old connection ended
-                logger.warning(
-                    "Waiting up to %g s (HILO['RETRY_FOR']) for the database of %r: %s",
-                    *(longest, using, error),
-                )
         reconnects = kind is ErrorKind.RECONNECT
         longest_pause = _PAUSE_BEFORE_RECONNECTING if reconnects else _PAUSE
         pause = random.uniform(0, longest_pause)  # noqa: S311 - no secret, only a pause

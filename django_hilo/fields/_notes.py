@@ -141,7 +141,7 @@ class ReadsNotes:
             if value is None or value == "":
                 missing[id(each)] = each
                 continue
-            given = getattr(state, name, None)
+            given: Any = getattr(state, name, None)
             is_given = given is not None and given[1] == using and given[0] == value
             if is_given and (state.adding or not is_key):
                 note = given[2]

@@ -130,22 +130,22 @@ class TestLocksOfStrangers:
 
 
 LIMITS = {
-    "postgres": ("statement_timeout", 300),
-    "mariadb": ("max_statement_time", 0.3),
+    "postgres": ("statement_timeout", 300, "statement timeout"),
+    "mariadb": ("max_statement_time", 0.3, "max_statement_time exceeded"),
 }
 
 
 @pytest.mark.skipif(CHOSEN not in LIMITS, reason="It has no such limit.")
-def test_a_limit_for_statements_is_not_told_of_as_ours(settings):
+def test_a_shorter_limit_for_statements_is_named(settings):
     settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 20}
     next_gapless_number("orders")
-    name, value = LIMITS[CHOSEN]
+    name, value, error = LIMITS[CHOSEN]
     with stranger() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT * FROM django_hilo_gaplesscounter FOR UPDATE")
         execute(f"SET SESSION {name} = {value}")
         try:
-            with pytest.raises(ReservationTimeout, match="statement was canceled"):
+            with pytest.raises(ReservationTimeout, match=f"shorter limit.*{error}"):
                 next_gapless_number("orders")
         finally:
             execute(f"SET SESSION {name} = 0")

@@ -18,8 +18,7 @@ class ErrorKind(enum.Enum):
 
     RETRY = "a new transaction may succeed"
     RECONNECT = "the connection is lost, a new one may work"
-    LOCKED = "the row stayed locked"
-    CANCELED = "a limit of the server, or a person, canceled the statement"
+    LOCKED = "the row stayed locked, or a limit or a person canceled the statement"
     NO_TABLE = "the tables of django_hilo are missing"
     NO_COLUMN = "a table is of an older version"
     OTHER = "a second try would fail too"

@@ -25,9 +25,9 @@ _KINDS: dict[int | None, ErrorKind] = {
     # Another member of the group changed the row; 1180 is also Galera's lost quorum.
     **dict.fromkeys((1180, 3101), ErrorKind.RETRY),
     1205: ErrorKind.LOCKED,  # innodb_lock_wait_timeout
-    1317: ErrorKind.CANCELED,  # KILL QUERY
-    1969: ErrorKind.CANCELED,  # MariaDB's max_statement_time
-    3024: ErrorKind.CANCELED,  # MySQL's max_execution_time
+    1317: ErrorKind.LOCKED,  # KILL QUERY
+    1969: ErrorKind.LOCKED,  # MariaDB's max_statement_time
+    3024: ErrorKind.LOCKED,  # MySQL's max_execution_time
     1146: ErrorKind.NO_TABLE,
     1054: ErrorKind.NO_COLUMN,
     **dict.fromkeys(_FULL, ErrorKind.RECONNECT),

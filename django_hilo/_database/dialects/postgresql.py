@@ -23,7 +23,7 @@ _KINDS = {
     "40P01": ErrorKind.RETRY,  # deadlock
     "23505": ErrorKind.RETRY,  # another process made the first row
     "55P03": ErrorKind.LOCKED,  # lock_timeout
-    "57014": ErrorKind.CANCELED,  # statement_timeout
+    "57014": ErrorKind.LOCKED,  # statement_timeout
     "42P01": ErrorKind.NO_TABLE,
     "42703": ErrorKind.NO_COLUMN,
     "25006": ErrorKind.RECONNECT,  # read-only: a standby, during a failover
