@@ -153,28 +153,29 @@ class HiLoQuerySet(models.QuerySet[Model]):
         returning_fields: Any = None,
         **options: Any,
     ) -> Any:
+        insert: Any = super()._insert  # type: ignore[misc] # the stubs lack it
         conflict, given = options.get("on_conflict"), self._save.given
         if conflict is None:
             returning_fields = without_known(returning_fields, objs)
         # Some databases tell the ids of rows that exist.
         is_told = conflict is OnConflict.UPDATE and returning_fields is not None
         asked = [each.field for each in given] if is_told else []
-        if asked:
-            returning_fields = [*returning_fields, *asked]
+        known = list(returning_fields or ())
         try:
-            rows = super()._insert(objs, fields, returning_fields, **options)  # type: ignore[misc] # the stubs lack it
+            rows = insert(
+                objs, fields, [*known, *asked] if asked else returning_fields, **options
+            )
         except IntegrityError:
             self._is_refused = True
             raise
         if not asked:
             return rows
-        at = len(returning_fields) - len(asked)
-        for before, column in zip(given, count(at)):
+        for before, column in zip(given, count(len(known))):
             for each, row in zip(objs, rows, strict=True):
                 if each in before:
                     setattr(each, before.field.attname, row[column])
             before.forget(objs)
-        return [row[:at] for row in rows]
+        return [row[: len(known)] for row in rows]
 
     def bulk_update(
         self,

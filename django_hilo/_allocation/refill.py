@@ -4,6 +4,7 @@ One thread reserves a range of a counter while the others wait for it; no lock i
 meanwhile, and errors are shared.
 """
 
+import logging
 import threading
 from contextlib import suppress
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from django_hilo.conf import settings
 from django_hilo.counters import reservation
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTimeout
+
+logger = logging.getLogger("django_hilo")
 
 
 class Reserved(NamedTuple):
