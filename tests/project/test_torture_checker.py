@@ -359,18 +359,19 @@ def test_numbers_of_refused_rows_are_given(tmp_path, end, wrong):
 
 
 @pytest.mark.parametrize(
-    ("kept", "reborn", "servers", "wrong"),
+    ("counts", "servers", "wrong"),
     [
-        (1, 1, False, ""),
-        (1, 0, True, ""),
-        (0, 1, False, "No object that was saved again kept its id."),
-        (1, 0, False, "No object that was saved again got another id."),
-        (1, 1, True, "1 objects that were saved again got another id."),
+        ({"kept": 1, "left": 1}, False, ""),
+        ({"kept": 1}, True, ""),
+        ({"left": 1}, False, "No object that was saved again kept its id."),
+        ({"kept": 1}, False, "No object was refused"),
+        ({"kept": 1, "left": 1}, True, "1 objects were not saved again."),
+        ({"kept": 1, "reborn": 1}, True, "1 objects that were saved again got another"),
     ],
 )
-def test_a_run_must_save_objects_again(kept, reborn, servers, wrong):
-    again = Counter({("kept", "Item"): kept, ("reborn", "Order"): reborn})
-    again["kept", "Plain"] = again["reborn", "Plain"] = 1
+def test_a_run_must_save_objects_again(counts, servers, wrong):
+    again = Counter({(word, "Item"): count for word, count in counts.items()})
+    again["kept", "Plain"] = again["reborn", "Plain"] = again["left", "Plain"] = 1
     expect(check_saved_again(Evidence(again=again), servers=servers), wrong)
 
 

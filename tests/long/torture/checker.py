@@ -46,8 +46,11 @@ def check(evidence: Evidence, stored: Stored, *, servers: bool) -> Verdict:
     figures["of them by the site"] = sum(
         part.high - part.low + 1 for part in parts if part.given.word == "got"
     )
-    for word, what in (("kept", "with their id"), ("reborn", "with another id")):
-        figures[f"objects saved again {what}"] = sum(
+    for word, what in (
+        ("kept", "saved again with their id"),
+        ("left", "not saved again"),
+    ):
+        figures[f"objects {what}"] = sum(
             times for (how, _), times in evidence.again.items() if how == word
         )
     figures["reservations"] = sum(1 for _ in evidence.reserved)
@@ -277,19 +280,21 @@ def check_site(evidence: Evidence) -> list[str]:
 
 
 def check_saved_again(evidence: Evidence, *, servers: bool) -> list[str]:
-    """Check that objects whose rows were rolled back did keep their ids, or not.
+    """Check that objects whose rows were rolled back kept their ids, or were refused.
 
     Not of ids that somebody may have chosen: those may change anywhere.
     """
-    kept, reborn = (
+    kept, left, reborn = (
         sum(evidence.again[word, model] for model in ("Order", "Item"))
-        for word in ("kept", "reborn")
+        for word in ("kept", "left", "reborn")
     )
     wrongs = [] if kept else ["No object that was saved again kept its id."]
-    if servers and reborn:
+    if reborn:
         wrongs.append(f"{reborn} objects that were saved again got another id.")
-    elif not servers and not reborn:
-        wrongs.append("No object that was saved again got another id.")
+    if servers and left:
+        wrongs.append(f"{left} objects were not saved again.")
+    elif not servers and not left:
+        wrongs.append("No object was refused, though others could have its id.")
     return wrongs
 
 

@@ -152,7 +152,7 @@ class Evidence:
     counted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     counting: Counter[str] = field(default_factory=Counter)
     # Ids that objects kept when they were saved again, and how often each model's
-    # objects did, or got another: ("kept" or "reborn", model).
+    # objects did, were not saved or got another: ("kept", "left" or "reborn", model).
     kept: list[Given] = field(default_factory=list)
     again: Counter[tuple[str, str]] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
@@ -316,6 +316,9 @@ class _Reader:
     def on_reborn(self, at: int, model: str, id: str, name: str) -> None:
         self._evidence.again["reborn", model] += 1
         self.on_born(at, model, id, name)
+
+    def on_left(self, at: int, model: str, count: str) -> None:
+        self._evidence.again["left", model] += int(count)
 
     def on_kept(self, at: int, model: str, id: str, name: str) -> None:
         self._evidence.again["kept", model] += 1

@@ -8,9 +8,11 @@ from itertools import islice
 from typing import Any
 
 from django.db import IntegrityError, connection, connections, models, transaction
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
 
 from django_hilo._operations import idle
-from django_hilo.exceptions import ReservationTimeout
+from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.generator import (
     iter_ids,
     next_id,
@@ -142,9 +144,8 @@ class Operations:
             self._note_collided(rows, chosen=chosen)
 
     def _note_collided(self, rows: list[Plain], *, chosen: bool = False) -> None:
-        note("collided", "chosen" if chosen else "own", *[row.pk for row in rows])
-        # Of others that were refused together, somebody may choose a number later: the
-        # object that keeps it would write over that row.
+        ids = [row.pk or row.tried for row in rows]
+        note("collided", "chosen" if chosen else "own", *ids)
         if len(rows) == 1 and not chosen:
             lost.add(*rows)
 
@@ -203,10 +204,8 @@ class Operations:
         rows = lost.take(model, 1 if model == "Plain" else count)
         if not rows:
             return
-        groups = [rows]
-        if model == "OrderLine":
-            groups.insert(0, [line.order for line in rows])
-        note("making", model, *(name_of(row) for group in groups for row in group))
+        orders = [row.order for row in rows] if model == "OrderLine" else []
+        note("making", model, *map(name_of, [*orders, *rows]))
         if model == "Plain":
             with self._refusable(rows) as collided:
                 rows[0].save()
@@ -217,18 +216,37 @@ class Operations:
         with self._rows():
             lost.hold(*rows)
             try:
-                if "assign_ids" in way:
-                    for group in groups:
-                        type(group[0]).objects.assign_ids(group)
-                for group in groups:
-                    _save(group, in_bulk="bulk_create" in way)
+                left = set(map(id, self._save_all(orders, way)))
+                # Of an order that is not saved, another process may have the id.
+                rows = [
+                    row for row in rows if id(getattr(row, "order", row)) not in left
+                ]
+                self._save_all(rows, way)
             except BaseException:
                 if connection.in_atomic_block:
-                    for group in groups:
+                    for group in (orders, rows):
                         note_ids(*group)
                 raise
-            for group in groups:
+
+    def _save_all(self, rows: list[Any], way: str) -> list[Any]:
+        """Save objects again; return those that may have a number of others."""
+        if not rows:
+            return []
+        objects, left = type(rows[0]).objects, []
+        in_bulk = "bulk_create" in way and not isinstance(rows[0], Restaurant)
+        for group in [rows] if in_bulk else [[row] for row in rows]:
+            try:
+                if "assign_ids" in way:
+                    objects.assign_ids(group)
+                objects.bulk_create(group) if in_bulk else group[0].save()
+            except HiLoError as error:
+                if "another process may have the id now" not in str(error):
+                    raise
+                left += group
+                note("left", type(group[0]).__name__, len(group))
+            else:
                 self._bear_again(*group)
+        return left
 
     def _bear_again(self, *rows: Any) -> None:
         for row in rows:
@@ -312,12 +330,10 @@ def _note_row(word: str, row: Any) -> None:
     row.noted = row.pk
 
 
-def _save(rows: list[Any], *, in_bulk: bool) -> None:
-    if in_bulk and not isinstance(rows[0], Restaurant):
-        type(rows[0]).objects.bulk_create(rows)
-        return
-    for row in rows:
-        row.save()
+@receiver(pre_save, sender=Plain)
+def note_try(instance: Any, **kwargs: object) -> None:
+    """Note an id that a refused INSERT takes off again."""
+    instance.tried = instance.pk
 
 
 def note_ids(*rows: Any) -> None:
