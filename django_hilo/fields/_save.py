@@ -65,20 +65,14 @@ class Save:
 
     def take_off(self) -> None:
         """Take off the ids that were given, as with a BigAutoField."""
-        for before in self.given:
+        # A later one knows what an earlier one gave.
+        for before in reversed(self.given):
             before.restore()
 
 
 def _names(field: Any, model: type[models.Model]) -> list[str]:
-    """Return the attributes that a field's ids change: keys and links follow a key.
-
-    With gapless ids a save is rolled back as a whole, with keys that the database gave.
-    """
-    meta, fields = model._meta, [field]
-    if field.is_key or field.is_gapless:
-        links = list(meta.parents.values())
-        keys = [
-            each for each in meta.concrete_fields if each.primary_key or each in links
-        ]
-        fields += [each for each in keys if each != field]
-    return [each.attname for each in fields]
+    """Return the attributes that a save may set: a field's, and the keys."""
+    meta = model._meta
+    links = list(meta.parents.values())
+    keys = [each for each in meta.concrete_fields if each.primary_key or each in links]
+    return [each.attname for each in (field, *keys)]

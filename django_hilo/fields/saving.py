@@ -147,9 +147,12 @@ def _save_ids(
     using = given["using"]
     state: Any = instance._state
     may_insert = not (given.get("force_update") or given.get("update_fields"))
-    fields = [each for each in id_fields(type(instance)) if each.model is given["cls"]]
+    fields, inherits = id_fields(type(instance)), instance._meta.parents
+    own = (
+        [each for each in fields if each.model is given["cls"]] if inherits else fields
+    )
     explicit: list[Any] = []
-    for field in fields:
+    for field in own:
         if field.is_set_late and may_insert:
             show(instance, [field])
         alias = field.assigned_for(instance)
@@ -170,20 +173,24 @@ def _save_ids(
         updated = save_table(instance, *args, **options)
     except IntegrityError as error:
         state.hilo_refused = True
-        for field in fields:
+        for field in own:
             field.note_refused([instance], error, using)
         raise
     finally:
         state.hilo_handled = False
-    for field in fields:
+    for field in own:
         field.note_inserted([instance])
     if explicit and not updated:
-        _raise_over(instance, explicit, known, using)
+        _raise_over(instance, explicit, known, given)
     return updated
 
 
-def _raise_over(instance: Any, explicit: list[Any], known: Any, using: str) -> None:
+def _raise_over(instance: Any, explicit: list[Any], known: Any, given: Any) -> None:
     """Keep the counters over the explicit ids of a row that was inserted."""
+    using = given["using"]
+    if given["cls"] is instance._meta.concrete_model:
+        # As Django does next: the row is there, whatever becomes of the floor.
+        instance._state.db, instance._state.adding = using, False
     for field in explicit:
         found = (
             known[field] if field in known else field.explicit_ids([instance], using)

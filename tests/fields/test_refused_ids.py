@@ -20,6 +20,8 @@ from django.db import (
 from django.db.models.signals import post_save, pre_save
 from django.test.utils import CaptureQueriesContext
 
+from django_hilo.counters.own import OwnCounter
+from django_hilo.exceptions import ConcurrencyError
 from django_hilo.generator import raise_floor
 from django_hilo.managers import HiLoQuerySet
 from tests.apps.numbers.models import Box, Item, SpecialItem
@@ -285,6 +287,21 @@ class TestTheRowIsThere:
         with pytest.raises(IntegrityError):
             order.save()
         assert Order.objects.get().pk == order.pk
+
+    @pytest.mark.parametrize("model", [Order, Restaurant])
+    def test_the_write_of_the_floor(self, model, monkeypatch):
+        def refuse(*args):
+            raise ConcurrencyError("The database is busy.")
+
+        monkeypatch.setattr(OwnCounter, "raise_floor", refuse)
+        new = model(id=f"{'orders' if model is Order else 'places'}/70-A")
+        with pytest.raises(ConcurrencyError), bound():
+            new.save()
+        assert new.id.endswith("/70-A")
+        assert new._state.adding == (model is Restaurant)  # its own row was not there
+        monkeypatch.undo()
+        new.save()
+        assert model.objects.get().pk == new.pk
 
     def test_a_method_of_another_queryset(self):
         class Refuses(models.QuerySet):
