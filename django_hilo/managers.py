@@ -137,6 +137,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 raise
             finally:
                 set_handled(objects, False)
+                del queryset._save  # with the objects
                 if has_conflicts:
                     # The rows that exist have ids of their own.
                     save.take_off()
