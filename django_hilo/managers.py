@@ -5,7 +5,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, models, router
+from django.db import IntegrityError, models
 from django.db.models.constants import OnConflict
 
 from django_hilo import generator
@@ -26,7 +26,7 @@ Model = TypeVar("Model", bound=models.Model)
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
 
-    # The bulk_create() under way, and whether its INSERT was refused.
+    # Of the copy that a bulk_create() uses; whether an INSERT was refused.
     _save = Save()
     _is_refused = False
 
@@ -117,9 +117,10 @@ class HiLoQuerySet(models.QuerySet[Model]):
         with save.around():
             pass_keys_down(objects, self.model)
             set_handled(objects, True)
-            # Routers may answer otherwise the next time.
-            queryset = self.using(using) if router.routers else self
-            queryset._save, queryset._is_refused = save, False
+            # A copy: routers may answer otherwise the next time, threads may share this
+            # queryset, and it may live on.
+            queryset = self.using(using)
+            queryset._save = save
             try:
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
@@ -129,6 +130,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
                     update_fields,
                     unique_fields,
                 )
+                save.keep_told()
             except IntegrityError as error:
                 if queryset._is_refused:
                     for field in fields:
@@ -137,7 +139,6 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 raise
             finally:
                 set_handled(objects, False)
-                del queryset._save  # with the objects
                 if has_conflicts:
                     # The rows that exist have ids of their own.
                     save.take_off()
@@ -172,10 +173,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
         if not asked:
             return rows
         for before, column in zip(given, count(len(known))):
-            for each, row in zip(objs, rows, strict=True):
-                if each in before:
-                    setattr(each, before.field.attname, row[column])
-            before.forget(objs)
+            ids = [row[column] for row in rows]
+            self._save.told.append((before, objs, ids))
         return [row[: len(known)] for row in rows]
 
     def bulk_update(

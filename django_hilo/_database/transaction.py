@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -38,10 +39,11 @@ class Mark:
     """A moment in a transaction, which tells what became of the work before it."""
 
     def __init__(self, state: ConnectionState) -> None:
-        self._state: ConnectionState | None = state  # while it is open
+        # Weak, and so is the hook: an object that is kept must keep no connection.
+        self._state, self._pid = ref(state), state.pid
         self._outcome = Outcome.OPEN
         self.number = 0
-        self.hook: Any = None
+        self.hook: Callable[[], Any] = lambda: None
         # Whether its hook was neither called inside of the transaction nor can be
         # dropped after a commit.
         self.is_certain = True
@@ -56,11 +58,19 @@ class Mark:
     @property
     def outcome(self) -> Outcome:
         """What became of the work by now."""
-        return self._outcome if self._state is None else self._state.look_for(self)
+        if self._outcome is not Outcome.OPEN:
+            return self._outcome
+        state = self._state()
+        if state is not None:
+            return state.look_for(self)
+        # Its connection is gone, with a transaction that was not committed; in the
+        # child of a fork it is the parent's.
+        is_lost = self.is_certain and self._pid == os.getpid()
+        return Outcome.ROLLED_BACK if is_lost else Outcome.COMMITTED
 
     def settle(self, outcome: Outcome) -> None:
-        """Note what became of the work, and keep nothing of its connection."""
-        self._outcome, self._state, self.hook, self.values = outcome, None, None, {}
+        """Note what became of the work, and keep nothing any longer."""
+        self._outcome, self.values = outcome, {}
 
 
 class ConnectionState:
@@ -94,7 +104,7 @@ class ConnectionState:
         hooks = connection.run_on_commit
         if len(hooks) == before:
             return None  # tests of a project run hooks at once
-        mark.hook = hooks[-1][1]
+        mark.hook = ref(hooks[-1][1])
         # Without autocommit the hook waits for it, and may be dropped after a commit.
         mark.is_certain = connection.commit_on_exit
         blocks = test_blocks(connection)
@@ -134,9 +144,9 @@ class ConnectionState:
         if is_mine or connection.allow_thread_sharing:
             self._hooks = hooks
             for each in list(self._marks.values()):
-                if id(each.hook) not in there:
+                if id(each.hook()) not in there:
                     self._settle(each, self._outcome_without_hook(each))
-        found = id(mark.hook) in there
+        found = id(mark.hook()) in there
         return Outcome.OPEN if found else self._outcome_without_hook(mark)
 
     def _outcome_without_hook(self, mark: Mark) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models
 
 # Followed by the attname of the field; it stays, for a save that fails.
-_HIDDEN = "hilo_hidden_"
+HIDDEN = "hilo_hidden_"
 
 
 def is_to_hide(instance: models.Model, field: Any) -> bool:
@@ -17,7 +17,7 @@ def is_to_hide(instance: models.Model, field: Any) -> bool:
     key = getattr(instance, field.attname)
     if key is None or key == "":
         return True
-    hidden = getattr(instance._state, _HIDDEN + field.attname, None)
+    hidden = getattr(instance._state, HIDDEN + field.attname, None)
     return key == hidden and field.assigned_for(instance) is not None
 
 
@@ -25,18 +25,13 @@ def hide(instance: models.Model, fields: Iterable[Any]) -> None:
     """Set the keys of an instance to None, and remember them."""
     for field in fields:
         key = getattr(instance, field.attname)
-        setattr(instance._state, _HIDDEN + field.attname, key)
+        setattr(instance._state, HIDDEN + field.attname, key)
         setattr(instance, field.attname, None)
 
 
 def show(instance: models.Model, fields: Iterable[Any]) -> None:
     """Set hidden keys again, unless a receiver has set others."""
     for field in fields:
-        key = getattr(instance._state, _HIDDEN + field.attname, None)
+        key = getattr(instance._state, HIDDEN + field.attname, None)
         if key is not None and getattr(instance, field.attname) is None:
             setattr(instance, field.attname, key)
-
-
-def forget(instance: models.Model, field: Any) -> None:
-    """Forget the hidden key of an instance, which has none any more."""
-    vars(instance._state).pop(_HIDDEN + field.attname, None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from django_hilo.fields._late_keys import forget
+from django_hilo.fields._late_keys import HIDDEN
 from django_hilo.fields._notes import GIVEN
 
 
@@ -17,33 +17,30 @@ class Before:
     def __init__(self, field: Any, instances: Sequence[models.Model]) -> None:
         self.field = field
         # By identity: an instance without a key cannot be hashed.
-        self._known: dict[int, tuple[models.Model, list[Any], bool, Any]] = {}
-        model = type(instances[0]) if instances else field.model
+        self._known: dict[int, tuple[models.Model, list[Any], list[Any]]] = {}
+        model, name = type(instances[0]) if instances else field.model, field.attname
         found = vars(model._meta).setdefault("hilo_names", {})
-        name = field.attname
         self._names = found.get(name) or found.setdefault(name, _names(field, model))
+        self._noted = "adding", GIVEN + name, HIDDEN + name
         for each in instances:
             # Keys are never deferred, nor is an id that is missing.
-            values, state = list(map(getattr, repeat(each), self._names)), each._state
-            given = getattr(state, GIVEN + name, None)
-            self._known[id(each)] = each, values, state.adding, given
+            values = list(map(getattr, repeat(each), self._names))
+            noted = list(map(getattr, repeat(each._state), self._noted, repeat(None)))
+            self._known[id(each)] = each, values, noted
 
-    def __contains__(self, instance: models.Model) -> bool:
-        return id(instance) in self._known
-
-    def forget(self, instances: Iterable[models.Model]) -> None:
-        """Let these instances have the ids that they have now."""
-        for each in instances:
-            self._known.pop(id(each), None)
+    def replace(self, instances: Iterable[Any], ids: Iterable[Any]) -> None:
+        """Let those of the instances that were given ids keep these instead."""
+        for each, id_of_row in zip(instances, ids, strict=True):
+            if self._known.pop(id(each), None):
+                setattr(each, self.field.attname, id_of_row)
 
     def restore(self) -> None:
         """Take the ids off again."""
-        for instance, values, adding, given in self._known.values():
+        for instance, values, noted in self._known.values():
             for name, value in zip(self._names, values, strict=True):
                 setattr(instance, name, value)
-            instance._state.adding = adding
-            setattr(instance._state, GIVEN + self.field.attname, given)
-            forget(instance, self.field)
+            for name, value in zip(self._noted, noted, strict=True):
+                setattr(instance._state, name, value)
 
 
 class Save:
@@ -54,6 +51,8 @@ class Save:
         self.blocks: list[AbstractContextManager[None]] = []
         # Of the ids that it gives.
         self.given: list[Before] = []
+        # What the database told of the ids of rows, which may exist.
+        self.told: list[tuple[Before, list[Any], list[Any]]] = []
 
     @contextmanager
     def around(self) -> Iterator[None]:
@@ -62,6 +61,11 @@ class Save:
             for block in self.blocks:
                 stack.enter_context(block)
             yield
+
+    def keep_told(self) -> None:
+        """Let the instances have the ids that the database told."""
+        for before, instances, ids in self.told:
+            before.replace(instances, ids)
 
     def take_off(self) -> None:
         """Take off the ids that were given, as with a BigAutoField."""

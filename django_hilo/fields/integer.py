@@ -26,7 +26,6 @@ from django_hilo.fields._assigns_ids import AssignsIds, notes_of
 from django_hilo.fields._collection_names import collection_of_keys
 from django_hilo.fields._notes import Instances
 from django_hilo.fields._save import Save
-from django_hilo.fields.saving import ask_for_no_known_key
 from django_hilo.sources.key_sequence import source_of
 
 if TYPE_CHECKING:
@@ -73,11 +72,6 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         self.collection, self.source = collection, source
         self.capacity, self.max_capacity = capacity, max_capacity
         super().__init__(*args, **kwargs)
-
-    def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
-        super().contribute_to_class(cls, name, *args, **kw)
-        if not cls._meta.abstract:
-            cls._do_insert = ask_for_no_known_key(cls._do_insert)
 
     @property
     def collection_name(self) -> str:

@@ -18,6 +18,9 @@ from django_hilo.fields._save import Save
 _SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
 _SAVE_TABLE = ("raw", "cls", *_SAVE_BASE[1:])
 _FORCE_INSERT = _SAVE_TABLE.index("force_insert")
+_RETURNING = ("manager", "using", "fields", "returning_fields").index(
+    "returning_fields"
+)
 
 
 def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
@@ -37,6 +40,7 @@ def wrap_saves(model: Any) -> None:
         model._hilo_saves = True
         model.save_base = _assign_first(model.save_base)
         model._save_table = _insert_assigned(model._save_table)
+        model._do_insert = _note_refusal(model._do_insert)
 
 
 def _assign_first(save_base: Callable[..., None]) -> Any:
@@ -81,15 +85,21 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
                 write()
         except BaseException as error:
             show(self, late)
-            # The INSERT itself, not what came before or after it.
-            state: Any = self._state
-            was_refused = getattr(state, "hilo_refused", False)
-            state.hilo_refused = False
-            if was_refused and isinstance(error, IntegrityError):
-                save.take_off()
+            _take_off_refused(self, save, error)
             raise
 
     return wrapper
+
+
+def _take_off_refused(instance: Any, save: Save, error: BaseException) -> None:
+    """Take the ids off that a save gave, if its INSERT was refused.
+
+    Not if a receiver, or a method around it, failed before or after.
+    """
+    was_refused = getattr(instance._state, "hilo_refused", False)
+    instance._state.hilo_refused = False
+    if was_refused and isinstance(error, IntegrityError):
+        save.take_off()
 
 
 def _pass_keys_up(instance: models.Model, model: Any) -> None:
@@ -125,8 +135,14 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
         for field in id_fields(type(self)):
             if field.model is given["cls"] and field.is_key:
                 known[field] = field.assign_missing([self], given["using"], save)
-        with save.around():
-            return write(known)
+            else:  # the row of a parent, whose key this one has
+                field.make_sure([self], given["using"])
+        try:
+            with save.around():
+                return write(known)
+        except IntegrityError as error:
+            _take_off_refused(self, save, error)
+            raise
 
     return wrapper
 
@@ -172,12 +188,12 @@ def _save_ids(
     try:
         updated = save_table(instance, *args, **options)
     except IntegrityError as error:
-        state.hilo_refused = True
-        for field in own:
+        for field in own if state.hilo_refused else ():
             field.note_refused([instance], error, using)
         raise
     finally:
         state.hilo_handled = False
+    state.hilo_refused = False
     for field in own:
         field.note_inserted([instance])
     if explicit and not updated:
@@ -213,13 +229,18 @@ def without_known(
     return []
 
 
-def ask_for_no_known_key(do_insert: Callable[..., Any]) -> Any:
-    """Wrap a model's ``_do_insert()``, which reads each integer key back."""
+def _note_refusal(do_insert: Callable[..., Any]) -> Any:
+    """Wrap a model's ``_do_insert()``, which also reads each integer key back."""
 
     @wraps(do_insert)
-    def wrapper(self: models.Model, *args: Any) -> Any:
-        manager, using, fields, returning, raw = args
-        returning = without_known(returning, [self])
-        return do_insert(self, manager, using, fields, returning, raw)
+    def wrapper(self: Any, *args: Any, **options: Any) -> Any:
+        if len(args) > _RETURNING:
+            returning = without_known(args[_RETURNING], [self])
+            args = (*args[:_RETURNING], returning, *args[_RETURNING + 1 :])
+        try:
+            return do_insert(self, *args, **options)
+        except IntegrityError:
+            self._state.hilo_refused = True
+            raise
 
     return wrapper

@@ -1,9 +1,10 @@
 """Text ids of bulk_create() where rows exist, which keep ids of their own."""
 
+import pickle
 from unittest.mock import patch
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models.sql import InsertQuery as Query
 
 from tests.apps.records.models import Person
@@ -107,3 +108,18 @@ def test_after_a_rollback(old):
         if pk in rows
     }
     assert Person.objects.get(email="newest").pk not in rows
+
+
+@pytest.mark.skipif(IS_MYSQL, reason="It updates on any conflict.")
+def test_an_id_of_another_row_is_not_kept_by_an_object_that_is_refused(old):
+    made = people("old", "new", "newer")
+    made[2].pk = Person.objects.create(email="x").pk
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Person.objects.bulk_create(made, batch_size=1, **UPDATED)
+    assert [each.pk for each in made[:2]] == [None, None]
+
+
+def test_a_queryset_keeps_no_objects():
+    rows = Person.objects.all()
+    rows.bulk_create(people("a", "b"))
+    assert len(pickle.loads(pickle.dumps(rows))) == 2

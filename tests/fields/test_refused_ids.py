@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from copy import copy
 
 import pytest
+from django.core.serializers.base import DeserializedObject
 from django.db import (
     IntegrityError,
     OperationalError,
@@ -18,7 +19,7 @@ from django.db import (
     transaction,
 )
 from django.db.models.signals import post_save, pre_save
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import ConcurrencyError
@@ -165,6 +166,13 @@ class TestTheIdsThatTheSaveGaveAreTakenOff:
         new.save()
         assert new.number == "registrations/2"
 
+    def test_of_a_fixture(self, around):
+        Person.objects.create(email="a")
+        person = Person(email="a")
+        with pytest.raises(IntegrityError), around():
+            DeserializedObject(person).save()
+        assert person.pk is None
+
     def test_but_not_those_that_were_there_before(self, around):
         Person.objects.create(email="a")
         assigned = Person.objects.assign_ids([Person(email="a")])[0]
@@ -288,6 +296,40 @@ class TestTheRowIsThere:
             order.save()
         assert Order.objects.get().pk == order.pk
 
+    def test_a_receiver_that_saves_the_same_object(self, receive):
+        def save(instance, **kwargs):
+            if instance.email == "new":
+                instance.email = "saved"
+                instance.save()
+                instance.email = "taken"
+
+        Person.objects.create(email="taken")
+        receive(pre_save, save, Person)
+        person = Person(email="new")
+        with pytest.raises(IntegrityError):  # by its UPDATE
+            person.save()
+        assert Person.objects.get(email="saved").pk == person.pk
+        assert not person._state.adding
+
+    def test_a_method_around_the_insert(self):
+        def save_table(self, *args, **options):
+            models.Model._save_table(self, *args, **options)
+            raise IntegrityError("of another row")
+
+        with isolate_apps("tests.apps.records"):
+
+            class Hooked(Person):
+                _save_table = save_table
+
+                class Meta:
+                    proxy = True
+                    app_label = "records"
+
+            person = Hooked(email="a")
+            with pytest.raises(IntegrityError):
+                person.save()
+        assert Person.objects.get().pk == person.pk
+
     @pytest.mark.parametrize("model", [Order, Restaurant])
     def test_the_write_of_the_floor(self, model, monkeypatch):
         def refuse(*args):
@@ -363,6 +405,25 @@ def test_a_lost_answer_makes_no_second_row(model):
     assert model.objects.count() == 2
 
 
+def test_a_refused_save_inside_of_pre_save(receive):
+    """The key of the outer save is hidden meanwhile, and stays its own."""
+
+    first = Box.objects.create(label="taken")
+    box, seen = Box(label="taken"), []
+
+    def once(instance, **kwargs):
+        if not seen:
+            seen.append(instance.pk)
+            with pytest.raises(IntegrityError), transaction.atomic():
+                instance.save()
+            instance.label = "free"
+
+    receive(pre_save, once, Box)
+    box.save()
+    assert seen == [None]
+    assert Box.objects.get(label="free").pk == box.pk == first.pk + 1
+
+
 def test_a_receiver_of_pre_save_is_no_refusal(receive):
     def refuse(instance, **kwargs):
         raise IntegrityError("of another row")
@@ -391,7 +452,7 @@ def test_an_assigned_object_is_one_insert_elsewhere(python):
     text = python(f"""
 import pickle
 from django.db import connections
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, isolate_apps
 order = pickle.loads(bytes.fromhex({blob.hex()!r}))
 with CaptureQueriesContext(connections["default"]) as queries:
     order.save()

@@ -13,6 +13,7 @@ import weakref
 from contextlib import suppress
 
 import pytest
+from django.core.serializers.base import DeserializedObject
 from django.db import IntegrityError, connection, connections, transaction
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
@@ -400,6 +401,13 @@ class TestKindsOfFields:
         link = "place_ptr_id" if model is Restaurant else "item_ptr_id"
         assert lost.pk == lost.id == getattr(lost, link) == id
 
+    def test_a_fixture_of_a_child(self, python):
+        lost = lose(Restaurant)
+        create_elsewhere(python, "Restaurant")
+        with refused:
+            DeserializedObject(lost).save()
+        assert names(Restaurant) == ["other"]
+
     @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
     def test_an_integer_key_that_is_held_as_text(self, python):
         lost = lose(Item)
@@ -559,7 +567,8 @@ class TestPlainManagers:
 
 
 @pytest.mark.parametrize("model", [Order, Letter])
-def test_objects_that_are_kept_keep_no_connection(model):
+@pytest.mark.parametrize("is_undone", [True, False])
+def test_objects_that_are_kept_keep_no_connection(model, is_undone):
     """Thirty threads end, and what they saved stays."""
     kept, wrappers = [], []
 
@@ -568,6 +577,7 @@ def test_objects_that_are_kept_keep_no_connection(model):
             bind()
             kept.append(model(name=None if model is Letter else "a"))
             kept[-1].save()
+            transaction.set_rollback(is_undone)
         wrappers.append(weakref.ref(connections["default"]))
         connection.close()
 
@@ -576,5 +586,7 @@ def test_objects_that_are_kept_keep_no_connection(model):
         thread.start()
         thread.join()
     gc.collect()
-    assert len(kept) == 30
+    assert model.objects.count() == (0 if is_undone else 30)
+    field = model._meta.pk
+    assert {field.is_rolled_back(each, "default") for each in kept} == {is_undone}
     assert not [each for each in wrappers if each() is not None]
