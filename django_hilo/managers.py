@@ -130,7 +130,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                     update_fields,
                     unique_fields,
                 )
-                save.keep_told()
+                for before, told, ids in save.told:
+                    before.replace(told, ids)
             except IntegrityError as error:
                 if queryset._is_refused:
                     for field in fields:

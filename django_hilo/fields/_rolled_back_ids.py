@@ -24,7 +24,8 @@ class MakesSure(ReadsNotes):
 
     def make_sure(self, instances: Instances, using: str) -> None:
         """Let instances keep ids that no other process can have; else `HiLoError`."""
-        lost = [each for each in instances if self._has_lost_number(each, using)]
+        lost = [each for each in instances if self.is_rolled_back(each, using)]
+        lost = [each for each in lost if not self.was_taken_back(each)]
         if not lost:
             return
         numbers = [self._number_of(each, using) for each in lost]
@@ -42,10 +43,6 @@ class MakesSure(ReadsNotes):
             mark = sure[number]
             note = None if mark is None else Note(using, mark, number)
             self.assign([each], [self.value_of(each)], using, [note])
-
-    def _has_lost_number(self, instance: models.Model, using: str) -> bool:
-        is_lost = self.is_rolled_back(instance, using)
-        return is_lost and not self.was_taken_back(instance)
 
     def _number_of(self, instance: models.Model, using: str) -> int:
         """Return the number of an id, 0 if it cannot be told."""

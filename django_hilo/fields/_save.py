@@ -62,11 +62,6 @@ class Save:
                 stack.enter_context(block)
             yield
 
-    def keep_told(self) -> None:
-        """Let the instances have the ids that the database told."""
-        for before, instances, ids in self.told:
-            before.replace(instances, ids)
-
     def take_off(self) -> None:
         """Take off the ids that were given, as with a BigAutoField."""
         # A later one knows what an earlier one gave.
