@@ -26,6 +26,12 @@ MODELS = """
     class Order(models.Model):
         id = HiLoField(primary_key=True)
         objects = HiLoManager()
+
+
+    class OrderLine(models.Model):
+        id = HiLoField(primary_key=True)
+        order = models.ForeignKey(Order, models.CASCADE)
+        objects = HiLoManager()
 """
 
 
