@@ -1,24 +1,20 @@
 """Targets that are remembered: all that ids depend on is looked at for each id."""
 
 import pytest
-from asgiref.sync import async_to_sync
-from django.db import connection, connections, models, router, transaction
+from django.db import connection, connections, models, router
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
 from django_hilo._allocation import pool
 from django_hilo.fields import HiLoField
 from django_hilo.generator import (
-    anext_id,
     next_id,
     next_number,
-    return_ranges,
 )
 from django_hilo.identifiers import parse
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
-from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -152,19 +148,6 @@ def drawn_from(ask):
     return keys
 
 
-def test_threads_have_their_own(ask):
-    before = dict(known())
-    assert in_thread(lambda: (dict(known()), ask())) == ({}, "orders/3-A")
-    assert known() == before
-
-
-def test_so_do_event_loops(ask):
-    async def ask_there():
-        return [await anext_id(Order), await anext_id(Order)]
-
-    assert async_to_sync(ask_there)() == ["orders/3-A", "orders/4-A"]
-
-
 def test_no_more_are_kept_than_a_program_has():
     for number in range(1_050):
         next_number(f"many-{number}")
@@ -186,52 +169,6 @@ def test_an_instance_is_asked_on_its_own_database():
     order = Order.objects.using("other").create()
     assert next_id(order) == "orders/2-B"
     assert next_id(Order()) == "orders/1-A"
-
-
-def test_a_return(ask):
-    assert return_ranges() == 1
-    assert HiLoDocument.objects.get().max == 2
-    assert ask() == "orders/3-A"
-
-
-def test_an_explicit_id_in_the_range(ask):
-    Order.objects.create(id="orders/4-A")
-    assert parse(ask()).number > 32
-
-
-def test_an_id_of_a_range_that_is_bound(ask):
-    return_ranges()
-    with transaction.atomic():
-        assert ask() == "orders/3-A"
-        assert ask() == "orders/4-A"
-
-
-def test_a_prefix_holds_from_the_next_range_on(ask):
-    ServerPrefix.objects.create(node_tag="A", prefix="North/")
-    assert ask() == "orders/3-A"
-    return_ranges()
-    assert ask() == "orders/North/4-A"
-
-
-def test_counters_that_were_flushed(ask, transactional_db):
-    from django.core.management import call_command
-
-    call_command("flush", interactive=False, verbosity=0)
-    assert ask() == "orders/1-A"
-
-
-def test_a_new_process(ask, new_process):
-    new_process()
-    assert ask() == "orders/33-A"
-    assert ask() == "orders/34-A"
-
-
-def test_anchors_and_labels_go_on_after_it(ask):
-    assert next_id(Order, anchor="x") == "orders/3-A$x"
-    assert next_id("records.Order") == "orders/4-A"
-    assert Order.objects.next_id(Order(pk="orders/1-A")) == "orders/5-A$orders/1-A"
-    assert Order.objects.all().next_id() == "orders/6-A"
-    assert ask() == "orders/7-A"
 
 
 @isolate_apps("tests.apps.records")

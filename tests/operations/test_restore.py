@@ -8,7 +8,6 @@ from django.core.management import call_command
 from django.db import connection, models, transaction
 
 from django_hilo.counters import raise_floor, read_max
-from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_number, next_numbers, return_ranges
 from django_hilo.identifiers import parse
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -135,18 +134,6 @@ class TestEverything:
         assert disjoint(ids, writer().save("Order", 1))
 
 
-class TestTablesOnly:
-    def test_nothing_is_to_be_mended(self, writer, backup):
-        running = writer()
-        before = running.save("Order", 5)
-        copy = backup(Order)
-        lost = running.save("Order", 50)
-        copy.restore()
-        assert "was raised" not in raise_max()
-        new = writer().save("Order", 50)
-        assert disjoint(before, lost, new, running.save("Order", 50))
-
-
 def truncate() -> None:
     HiLoDocument.objects.all().delete()
 
@@ -256,21 +243,6 @@ class TestFixtures:
         assert [key for key, saved in told if not saved] == ["orders/20-A"]
         assert disjoint(before, new, [key for key, _ in told])
 
-    def test_ids_by_sql(self, writer):
-        running = writer()
-        before = running.save("Order", 5)
-        execute("INSERT INTO records_order VALUES ('orders/500-A', '')")
-        assert "to 500." in raise_max()
-        new = writer().save("Order", 40)
-        assert min(numbers(new)) > 500
-        assert disjoint(before, new, running.save("Order", 100))
-
-    def test_a_number_that_cannot_be_meant(self, tmp_path):
-        with pytest.raises(HiLoError, match="MAX_FLOOR_JUMP"):
-            load(tmp_path, "orders/4000000000-A")
-        assert not Order.objects.exists()
-        assert read_max("orders") == 0
-
 
 def load(folder, *ids: str) -> None:
     rows = [{"model": "records.order", "pk": pk, "fields": {}} for pk in ids]
@@ -327,16 +299,6 @@ class TestIntegerKeys:
         before = running.save("Item", 40)
         reset_counter_of_items()
         assert disjoint(before, running.save("Item", 200))
-
-    def test_what_running_processes_hold_is_not_seen(self, writer):
-        running = writer()
-        before = running.save("Item", 40)
-        reset_counter_of_items()
-        new = writer().save("Item", 40)
-        told = running.try_to_save("Item", 40)
-        refused = {key for key, saved in told if not saved}
-        assert refused and refused <= set(new)
-        assert disjoint(before, new)
 
     def test_raise_max_is_for_those_who_draw_by_sql(self, writer):
         highest = max(writer().save("Item", 40))
