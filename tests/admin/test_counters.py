@@ -389,14 +389,6 @@ def test_a_raise_that_loses_many_numbers_asks_first(
     assert histories("orders/A") == [f"Raised Max from 32 to {number:,}."]
 
 
-def test_a_raise_by_less_does_not_ask(admin_client, settings):
-    settings.HILO = settings.HILO | {"MAX_FLOOR_JUMP": 1000}
-    reserve("orders", 32)
-    change(admin_client, 1_032, 32)
-    change(admin_client, 1_033, 1_032)
-    assert read_max("orders") == 1_033
-
-
 def test_a_raise_by_more_than_a_hundred_million_asks(admin_client):
     reserve("orders", 32)
     change(admin_client, 100_000_032, 32)

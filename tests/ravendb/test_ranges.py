@@ -113,13 +113,6 @@ class TestNext:
 
         assert (second["Low"], second["High"], second["LastSize"]) == (33, 96, 64)
 
-    @pytest.mark.parametrize("digits", range(8))
-    def test_capacity_doubles_however_many_digits_a_time_has(self, raven, digits):
-        """RavenDB's Go client trims the zeros of LastRangeAt."""
-        at = raven.taken()["LastRangeAt"].removesuffix("Z")
-        at = at[: at.index(".") + digits + 1].removesuffix(".") + "Z"
-        assert raven.taken(lastBatchSize=32, lastRangeAt=at)["LastSize"] == 64
-
     def test_times_without_time_zones(self, raven, settings):
         """The clock of the site and that of the protocol differ by hours."""
         settings.USE_TZ, settings.TIME_ZONE = False, "America/New_York"
@@ -191,15 +184,6 @@ class TestLastMax:
 
         assert len(seen) == len(set(seen)) == 128
 
-    def test_of_a_deleted_counter(self, raven):
-        high = raven.numbers()[-1]
-        HiLoDocument.objects.all().delete()
-        assert raven.numbers(lastMax=high)[0] == high + 1
-
-    def test_below_max_it_changes_nothing(self, raven):
-        raven.numbers()
-        assert raven.numbers(lastMax=5)[0] == 33
-
     @pytest.mark.parametrize("last_max", [-1, -(2**63)])
     def test_it_is_not_negative(self, raven, last_max):
         assert raven.numbers(lastMax=last_max)[0] == 1
@@ -236,16 +220,6 @@ class TestReturn:
         assert raven.give_back(high, 34) == 204
         assert max_of() == 34
         assert raven.numbers()[0] == 35
-
-    def test_of_a_whole_range(self, raven):
-        raven.numbers()
-        assert raven.give_back(32, 32) == 204
-        assert max_of() == 32
-
-    def test_whatever_the_case(self, raven):
-        raven.numbers("Orders")
-        assert raven.give_back(32, 7, "oRDERS") == 204
-        assert max_of() == 7
 
     @pytest.mark.parametrize("last", [32, 0, -5, 65, 99, -(2**63), 2**63 - 1])
     def test_last_outside_the_range_changes_nothing(self, raven, last):
