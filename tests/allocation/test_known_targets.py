@@ -24,7 +24,7 @@ def known():
     return pool.current().known_targets.by_name
 
 
-@pytest.fixture(params=["model", "label", "collection", "instance", "field", "manager"])
+@pytest.fixture(params=["model", "label", "collection", "instance", "field"])
 def ask(request):
     """Ask for an order's id in each way, by what is known already."""
     targets = {
@@ -36,8 +36,6 @@ def ask(request):
     }
 
     def way():
-        if request.param == "manager":
-            return Order.objects.next_id()
         return next_id(targets[request.param])
 
     assert [way(), way()] == ["orders/1-A", "orders/2-A"]
@@ -101,12 +99,10 @@ def test_each_database_has_its_own(ask):
     assert Order.objects.db_manager("other").next_id() == "orders/5-B"
 
 
-@pytest.mark.parametrize("way", ["next_id", "manager"])
-def test_a_connection_that_gets_a_schema(way, monkeypatch):
-    ask = {"next_id": lambda: next_id(Order), "manager": Order.objects.next_id}[way]
-    assert [ask(), ask()] == ["orders/1-A", "orders/2-A"]
+def test_a_connection_that_gets_a_schema(monkeypatch):
+    next_id(Order), next_id(Order)
     monkeypatch.setitem(vars(connections["default"]), "schema_name", "tenant")
-    assert "tenant" in {key.database.schema for key in drawn_from(ask)}
+    assert "tenant" in {key.database.schema for key in drawn_from()}
 
 
 @pytest.mark.parametrize("part", ["NAME", "HOST", "PORT"])
@@ -114,7 +110,7 @@ def test_a_connection_that_is_to_another_database(part, monkeypatch):
     next_id(Order), next_id(Order)
     other = str(connection.settings_dict[part]) + "7"
     monkeypatch.setitem(connection.settings_dict, part, other)
-    keys = drawn_from(lambda: next_id(Order))
+    keys = drawn_from()
     assert other in {str(getattr(key.database, part.lower())) for key in keys}
 
 
@@ -127,13 +123,13 @@ def test_an_alias_that_stands_for_another_database(monkeypatch):
     del connections["default"]
     try:
         name = str(connections["other"].settings_dict["NAME"])
-        keys = drawn_from(lambda: next_id(Order))
+        keys = drawn_from()
         assert {key.database.name for key in keys} == {name}
     finally:
         connections["default"] = before
 
 
-def drawn_from(ask):
+def drawn_from():
     """Return the counters that an id is asked of, which none of them gives."""
     keys = []
 
@@ -144,7 +140,7 @@ def drawn_from(ask):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django_hilo.generator.allocate_one", note)
         with pytest.raises(LookupError):
-            ask()
+            next_id(Order)
     return keys
 
 

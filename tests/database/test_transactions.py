@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import Error, OperationalError, connection, connections, transaction
 from django.db.backends.signals import connection_created
-from django.test import TestCase, TransactionTestCase
+from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
@@ -443,17 +443,6 @@ def kill(wrapper) -> None:
 def become_a_standby(wrapper) -> None:
     with wrapper.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
-
-
-class InTestCase(TestCase):
-    """Django's TestCase rolls back: ranges are bound to it on every database."""
-
-    def test_hooks_that_are_called_inside_the_test(self):
-        with self.captureOnCommitCallbacks(execute=True):
-            Order.objects.create()
-        self.assertEqual(Order.objects.create().id, "orders/2-A")
-        orders = [c for c in pool.current().counters() if c.key.collection == "orders"]
-        self.assertFalse([c for c in orders if c.take(1) is not None])
 
 
 class AfterFlush(TransactionTestCase):
