@@ -26,7 +26,7 @@ import pytest
 from django_hilo.counters import reserve
 from django_hilo.models import HiLoDocument
 from example_project.shop.counters import counters
-from example_project.shop.northwind import SHOWN_ERRORS, WrongFilesError, read
+from example_project.shop.northwind import WrongFilesError, read
 from tests.support import commands
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
@@ -253,11 +253,6 @@ class TestReading:
         assert northwind.lines[1].discount == Decimal("0.15")
         assert northwind.products[1].discontinued is True
 
-    def test_a_byte_order_mark_is_no_part_of_the_first_column(self, folder):
-        for name, text in FILES.items():
-            (folder / name).write_text(text, encoding="utf-8-sig")
-        assert len(read(folder).lines) == 3
-
     @pytest.mark.parametrize(
         ("name", "old", "new", "error"),
         [(name, *row) for name, rows in WRONG_ROWS.items() for row in rows],
@@ -294,17 +289,6 @@ class TestReading:
         assert len(caught.value.errors) == 1, "one cause, one error"
         assert caught.value.errors[0].startswith(name)
         assert error in caught.value.errors[0]
-
-    def test_several_errors_come_together_and_not_without_end(self, folder):
-        rows = "".join(f"{n},1,NaN,1,0\n" for n in range(10))
-        edit(folder, "customers.csv", "Alfreds Futterkiste", "")
-        edit(folder, "order-details.csv", "10248,1,14.00,12,0\n", rows * 3)
-        with pytest.raises(WrongFilesError) as caught:
-            read(folder)
-        lines = str(caught.value).splitlines()
-        assert lines[0] == "customers.csv, line 2: companyName is missing"
-        assert lines[-1] == f"... and {31 - SHOWN_ERRORS} more errors."
-        assert len(lines) == SHOWN_ERRORS + 1
 
 
 class TestImport:
