@@ -267,12 +267,6 @@ class TestObject:
         assert not Order.objects.exists()
         assert not OrderLine.objects.exists()
 
-    def test_a_protected_object_is_not_deleted(self, pages, invoice):
-        question = pages.get(pages.of(invoice.order, "delete"))
-        assert pages.of(invoice) in pages.links(question, pages.list(Invoice))
-        pages.post(pages.of(invoice.order, "delete"), {"post": "yes"}, expect=200)
-        assert Order.objects.exists()
-
     def test_saving_as_new_gives_a_new_id_to_it_and_its_lines(self, pages, order):
         line = order.lines.create(quantity=7)
         data = {

@@ -1,29 +1,16 @@
 """RavenDB's own tests of its HiLo generator, with the same expectations."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import pytest
-from django.db import connection
 
 from django_hilo.generator import next_id, next_ids, next_number, return_ranges
 from django_hilo.models import HiLoDocument, ServerPrefix
-from tests.apps.records.models import Order, Product, User
+from tests.apps.records.models import Order, User
 from tests.support.counters import max_of, preset
+from tests.support.threads import in_threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def in_threads(count: int, work: Callable[[int], object]) -> list[object]:
-    def worker(number: int) -> object:
-        try:
-            return work(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as executor:
-        return list(executor.map(worker, range(count)))
 
 
 def test_store_one_object_then_the_next_process_gets_2_to_33(python):
@@ -44,14 +31,6 @@ def test_hilo_cannot_go_down():
     ids += [next_id(Order) for _ in range(128)]
 
     assert len(set(ids)) == 129
-
-
-def test_multi_db():
-    preset(64, "users")
-    preset(128, "products")
-
-    assert User.objects.create().id == "users/65-A"
-    assert Product.objects.create().id == "products/129-A"
 
 
 def test_capacity_should_double():

@@ -1,6 +1,6 @@
 import re
 import sys
-import threading
+from itertools import chain
 
 import pytest
 
@@ -9,6 +9,7 @@ from django_hilo.exceptions import NestedReservation
 from django_hilo.fields._collection_names import default_collection
 from tests.support.commands import output_of
 from tests.support.patience import PATIENCE
+from tests.support.threads import in_threads
 
 
 def test_a_range_includes_both_ends():
@@ -60,20 +61,8 @@ class TestHiLoKeyGenerator:
     def test_threads_share_it(self):
         his = iter(range(10_000))
         generator = HiLoKeyGenerator(lambda: next(his), max_lo=7)
-        found = []
-        threads = [
-            threading.Thread(
-                target=lambda: found.extend(
-                    generator.generate_key() for _ in range(500)
-                )
-            )
-            for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(found) == list(range(4000))
+        found = in_threads(8, lambda _: [generator.generate_key() for _ in range(500)])
+        assert sorted(chain.from_iterable(found)) == list(range(4000))
 
 
 FORK = f"""

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.dispatch import Signal
 
-from django_hilo import signals
 from django_hilo.counters import Range, Reservation
 from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_id, next_numbers, return_ranges
@@ -118,11 +116,6 @@ class TestSignals:
         assert next_id(Order) == "orders/1-A"
         with pytest.raises(HiLoError, match="signal receiver"), transaction.atomic():
             next_id("tickets")
-
-    def test_each_argument_is_explained(self):
-        for signal in ("range_reserved", "range_returned", "counter_changed"):
-            assert isinstance(getattr(signals, signal), Signal)
-            assert f"| `{signal}` |" in PAGE
 
 
 class TestTheLog:

@@ -34,17 +34,10 @@ SETTINGS = {
     "DEFAULT_AUTO_FIELD": "django_hilo.fields.HiLoBigAutoField",
     # A project keeps the migrations that its setting makes for apps of others.
     "MIGRATION_MODULES": {name: f"migrations_of.{name}" for name in OTHERS},
-    "ALLOWED_HOSTS": ["testserver"],
     "MIDDLEWARE": MIDDLEWARE,
-    "ROOT_URLCONF": "urls",
     "SITE_ID": 1,
     "TEMPLATES": TEMPLATES,
 }
-URLS = """
-    from django.contrib import admin
-    from django.urls import path
-    urlpatterns = [path("admin/", admin.site.urls)]
-"""
 MODELS = """
     from django.contrib.auth.models import User
     from django.db import models
@@ -116,7 +109,6 @@ DELETE = """
 def project(tmp_path, django_db_blocker) -> Iterator[Project]:
     with django_db_blocker.unblock(), project_in(tmp_path) as project:
         project.set(**SETTINGS)
-        project.write("urls.py", URLS)
         project.write("shop/models.py", MODELS)
         for name in OTHERS:
             project.write(f"migrations_of/{name}/__init__.py", "")

@@ -8,11 +8,8 @@ from benchmarks.markdown import in_words, rendered
 from benchmarks.processes import in_turn
 from benchmarks.questions import Goal
 from benchmarks.results import (
-    Curve,
-    Peers,
     Report,
     Result,
-    Skipped,
     compared,
     failures,
 )
@@ -23,7 +20,6 @@ DOCS = Path(__file__).parents[2] / "docs/explanation"
 FASTER = Goal("faster", "ours", "theirs", 2.0)
 EACH = Goal("each", "ours", "theirs", 0.8, on={"SQLite": 0.9})
 LESS = Goal("less", "bytes", "", 1024, "bytes", at_most=True)
-MACHINE = {"processor": "abacus", "cores": 2, "quick": False}
 
 
 class Clock:
@@ -98,28 +94,6 @@ class TestGoals:
             Result("create_statements", "MySQL", Spread(2.0, 2, 2, 1)),
         )
         assert failures([slow, fine, many]) == [many]
-
-
-@pytest.fixture
-def report():
-    candidates = {"slow": Spread(2e3, 1e3, 3e3, 5), "fast": Spread(1.5, 1.4, 1.6, 5)}
-    return Report(
-        MACHINE,
-        [
-            Result("iter_ids", "memory", Spread(26.0, 20, 30, 5), candidates, "ns"),
-            Result("next_id", "memory", Spread(9.0, 8, 10, 5)),
-            Result("create_statements", "SQLite", Spread(2.0, 2, 2, 1)),
-            Peers("ns", "ns", candidates, "ids"),
-            Curve("by-size", "Ids", "size", "ids/s", {"SQLite": [(1, 2.5), (4, 9)]}),
-            Skipped("the moon: no rocket."),
-        ],
-    )
-
-
-class TestReport:
-    def test_json_keeps_everything(self, report, tmp_path):
-        report.save(tmp_path / "results.json")
-        assert Report.load(tmp_path / "results.json") == report
 
 
 class TestPage:
