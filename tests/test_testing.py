@@ -27,7 +27,6 @@ from django_hilo._allocation.pool import CounterKey
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
-from django_hilo.models import HiLoDocument
 from django_hilo.sources import hibernate
 from django_hilo.testing import HiLoTestMixin
 from tests.apps.numbers.models import Box, Item, Tag
@@ -130,41 +129,6 @@ class TestOfASubclass(TestWithSetUpTestData):
         assert Order.objects.create().pk == "orders/5-A"
         Invoice.objects.create(order=self.order)
         assert Invoice.objects.get().pk == "invoices/1-A$orders/1-A"
-
-
-class TestWithExplicitIds(Checked, TestCase):
-    @classmethod
-    def setUpTestData(cls):
-        Order.objects.create()
-        Order.objects.create(pk="orders/500-A")
-
-    def check(self):
-        assert Order.objects.create().pk == "orders/501-A"
-
-
-class TestWithACounterThatIsSet(Checked, TestCase):
-    """What a test says of a counter holds: here that of a fixture."""
-
-    @classmethod
-    def setUpTestData(cls):
-        HiLoDocument.objects.create(collection="orders", node_tag="A", max=96)
-
-    def check(self):
-        assert Order.objects.create().pk == "orders/97-A"
-
-
-class TestOnTwoDatabases(Checked, TestCase):
-    databases = ["default", "other"]
-
-    @classmethod
-    def setUpTestData(cls):
-        Product.objects.using("other").create()
-
-    def check(self):
-        assert Order.objects.create().pk == "orders/1-A"
-        assert Order.objects.using("other").create().pk == "orders/1-B"
-        assert Product.objects.create().pk == "products/1-A"
-        assert Product.objects.using("other").create().pk == "products/2-B"
 
 
 class TestWithoutADatabase(HiLoTestMixin, SimpleTestCase):

@@ -31,14 +31,11 @@ from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
 from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN
+from tests.support.rollbacks import Undo
 from tests.support.sql import execute
 from tests.support.threads import in_thread
 
 transactional = pytest.mark.django_db(transaction=True)
-
-
-class Undo(Exception):
-    pass
 
 
 def raise_undo(*args, **kwargs):

@@ -1,24 +1,20 @@
 """Targets that are remembered: all that ids depend on is looked at for each id."""
 
 import pytest
-from asgiref.sync import async_to_sync
-from django.db import connection, connections, models, router, transaction
+from django.db import connection, connections, models, router
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
 from django_hilo._allocation import pool
 from django_hilo.fields import HiLoField
 from django_hilo.generator import (
-    anext_id,
     next_id,
     next_number,
-    return_ranges,
 )
 from django_hilo.identifiers import parse
-from django_hilo.models import HiLoDocument, ServerPrefix
+from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
-from tests.support.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -28,7 +24,7 @@ def known():
     return pool.current().known_targets.by_name
 
 
-@pytest.fixture(params=["model", "label", "collection", "instance", "field", "manager"])
+@pytest.fixture(params=["model", "label", "collection", "instance", "field"])
 def ask(request):
     """Ask for an order's id in each way, by what is known already."""
     targets = {
@@ -40,8 +36,6 @@ def ask(request):
     }
 
     def way():
-        if request.param == "manager":
-            return Order.objects.next_id()
         return next_id(targets[request.param])
 
     assert [way(), way()] == ["orders/1-A", "orders/2-A"]
@@ -105,12 +99,10 @@ def test_each_database_has_its_own(ask):
     assert Order.objects.db_manager("other").next_id() == "orders/5-B"
 
 
-@pytest.mark.parametrize("way", ["next_id", "manager"])
-def test_a_connection_that_gets_a_schema(way, monkeypatch):
-    ask = {"next_id": lambda: next_id(Order), "manager": Order.objects.next_id}[way]
-    assert [ask(), ask()] == ["orders/1-A", "orders/2-A"]
+def test_a_connection_that_gets_a_schema(monkeypatch):
+    next_id(Order), next_id(Order)
     monkeypatch.setitem(vars(connections["default"]), "schema_name", "tenant")
-    assert "tenant" in {key.database.schema for key in drawn_from(ask)}
+    assert "tenant" in {key.database.schema for key in drawn_from()}
 
 
 @pytest.mark.parametrize("part", ["NAME", "HOST", "PORT"])
@@ -118,7 +110,7 @@ def test_a_connection_that_is_to_another_database(part, monkeypatch):
     next_id(Order), next_id(Order)
     other = str(connection.settings_dict[part]) + "7"
     monkeypatch.setitem(connection.settings_dict, part, other)
-    keys = drawn_from(lambda: next_id(Order))
+    keys = drawn_from()
     assert other in {str(getattr(key.database, part.lower())) for key in keys}
 
 
@@ -131,13 +123,13 @@ def test_an_alias_that_stands_for_another_database(monkeypatch):
     del connections["default"]
     try:
         name = str(connections["other"].settings_dict["NAME"])
-        keys = drawn_from(lambda: next_id(Order))
+        keys = drawn_from()
         assert {key.database.name for key in keys} == {name}
     finally:
         connections["default"] = before
 
 
-def drawn_from(ask):
+def drawn_from():
     """Return the counters that an id is asked of, which none of them gives."""
     keys = []
 
@@ -148,21 +140,8 @@ def drawn_from(ask):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django_hilo.generator.allocate_one", note)
         with pytest.raises(LookupError):
-            ask()
+            next_id(Order)
     return keys
-
-
-def test_threads_have_their_own(ask):
-    before = dict(known())
-    assert in_thread(lambda: (dict(known()), ask())) == ({}, "orders/3-A")
-    assert known() == before
-
-
-def test_so_do_event_loops(ask):
-    async def ask_there():
-        return [await anext_id(Order), await anext_id(Order)]
-
-    assert async_to_sync(ask_there)() == ["orders/3-A", "orders/4-A"]
 
 
 def test_no_more_are_kept_than_a_program_has():
@@ -186,52 +165,6 @@ def test_an_instance_is_asked_on_its_own_database():
     order = Order.objects.using("other").create()
     assert next_id(order) == "orders/2-B"
     assert next_id(Order()) == "orders/1-A"
-
-
-def test_a_return(ask):
-    assert return_ranges() == 1
-    assert HiLoDocument.objects.get().max == 2
-    assert ask() == "orders/3-A"
-
-
-def test_an_explicit_id_in_the_range(ask):
-    Order.objects.create(id="orders/4-A")
-    assert parse(ask()).number > 32
-
-
-def test_an_id_of_a_range_that_is_bound(ask):
-    return_ranges()
-    with transaction.atomic():
-        assert ask() == "orders/3-A"
-        assert ask() == "orders/4-A"
-
-
-def test_a_prefix_holds_from_the_next_range_on(ask):
-    ServerPrefix.objects.create(node_tag="A", prefix="North/")
-    assert ask() == "orders/3-A"
-    return_ranges()
-    assert ask() == "orders/North/4-A"
-
-
-def test_counters_that_were_flushed(ask, transactional_db):
-    from django.core.management import call_command
-
-    call_command("flush", interactive=False, verbosity=0)
-    assert ask() == "orders/1-A"
-
-
-def test_a_new_process(ask, new_process):
-    new_process()
-    assert ask() == "orders/33-A"
-    assert ask() == "orders/34-A"
-
-
-def test_anchors_and_labels_go_on_after_it(ask):
-    assert next_id(Order, anchor="x") == "orders/3-A$x"
-    assert next_id("records.Order") == "orders/4-A"
-    assert Order.objects.next_id(Order(pk="orders/1-A")) == "orders/5-A$orders/1-A"
-    assert Order.objects.all().next_id() == "orders/6-A"
-    assert ask() == "orders/7-A"
 
 
 @isolate_apps("tests.apps.records")

@@ -9,8 +9,6 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connections
-from django.db.backends.signals import connection_created
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.cached_range import CachedRange
@@ -83,23 +81,6 @@ def test_while_it_reserves_a_range(ask, monkeypatch, settings):
     assert next_number(Order) == 1
     assert "already" in str(found[0])
     assert next_number(Order) == 2
-
-
-def test_a_receiver_of_connection_created(settings, receive):
-    """It runs in the middle of the reservation that opens the connection."""
-    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5, "RETRY_FOR": 0.5}
-    found = []
-
-    def ask(connection, **kwargs):
-        try:
-            found.append(next_number(Order))
-        except NestedReservation as error:
-            found.append(error)
-
-    connections["default"].close()
-    receive(connection_created, ask)
-    assert next_number(Order) == 1
-    assert "already" in str(found[0])
 
 
 def test_other_threads_wait(monkeypatch):

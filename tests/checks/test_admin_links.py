@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.core.checks import Tags, run_checks
@@ -72,22 +71,6 @@ def test_the_method_of_the_hint(links, monkeypatch):
     assert warned() == []
 
 
-def test_an_url_of_its_own(links, monkeypatch):
-    for each in ADMINS:
-        monkeypatch.setattr(
-            each, "get_view_on_site_url", lambda self, obj=None: "/site/"
-        )
-    assert links() == ["/site/", "/site/"]
-    assert warned() == []
-
-
-def test_no_links(links, monkeypatch):
-    for each in ADMINS:
-        monkeypatch.setattr(each, "view_on_site", False)
-    assert links() == []
-    assert warned() == []
-
-
 def test_another_separator(links, settings):
     settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
     urls = [
@@ -103,8 +86,3 @@ def test_keys_of_parents_on_another_site():
     site.register([Bistro, Item])
     assert warned() == [admin.ModelAdmin, OrderAdmin, OrderLineInline]
     assert "each id of Bistro" in run_checks(tags=[Tags.urls])[0].msg
-
-
-def test_without_the_admin(monkeypatch):
-    monkeypatch.setattr(apps, "is_installed", lambda name: "admin" not in name)
-    assert warned() == []

@@ -60,6 +60,7 @@ class TestSettings:
             ({"NODE_TAG": 7}, ["E002"]),
             ({"SEPARATOR": "-"}, ["E003"]),
             ({"SEPARATOR": "//"}, ["E003"]),
+            ({"SEPARATOR": None}, ["E003"]),
             ({"SEPARATOR": ":"}, []),
             ({"DATABASE": "nowhere"}, ["E004"]),
             ({"SHOW_NODE_TAG": "yes"}, ["E005"]),
@@ -87,8 +88,10 @@ class TestSettings:
         assert ids(settings_checks.check_settings()) == expected
 
     def test_it_must_be_a_dict(self, settings):
-        settings.HILO = ["NODE_TAG"]
-        assert ids(settings_checks.check_settings()) == ["E001"]
+        settings.HILO = "A"
+        (message,) = settings_checks.check_settings()
+        assert ids([message]) == ["E001"]
+        assert "Write HILO = {'NODE_TAG': 'A'}" in str(message.hint)
 
     def test_without_settings(self, settings):
         del settings.HILO
@@ -215,6 +218,7 @@ class TestFields:
             (lambda: HiLoField(anchor="other", max_length=60), ["E104"]),
             (lambda: HiLoField(max_length=27), ["E104"]),
             (lambda: HiLoField(max_length=28), []),
+            (lambda: HiLoField(max_length="20"), []),  # Django's own check tells
             (lambda: HiLoField(capacity=0), ["E105"]),
             (lambda: HiLoField(capacity=9, max_capacity=8), ["E105"]),
             (lambda: HiLoField(max_capacity=8), ["E105"]),

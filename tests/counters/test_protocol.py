@@ -42,6 +42,7 @@ from tests.counters.test_reservation import deadlock
 from tests.long.protocol import twin
 from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
+from tests.support.rollbacks import Undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,10 +56,6 @@ STEPS = settings(
     stateful_step_count=50,
     suppress_health_check=list(HealthCheck),
 )
-
-
-class Undo(Exception):
-    pass
 
 
 @dataclass

@@ -1,6 +1,6 @@
 import re
 import sys
-import threading
+from itertools import chain
 
 import pytest
 
@@ -9,6 +9,7 @@ from django_hilo.exceptions import NestedReservation
 from django_hilo.fields._collection_names import default_collection
 from tests.support.commands import output_of
 from tests.support.patience import PATIENCE
+from tests.support.threads import in_threads
 
 
 def test_a_range_includes_both_ends():
@@ -60,20 +61,8 @@ class TestHiLoKeyGenerator:
     def test_threads_share_it(self):
         his = iter(range(10_000))
         generator = HiLoKeyGenerator(lambda: next(his), max_lo=7)
-        found = []
-        threads = [
-            threading.Thread(
-                target=lambda: found.extend(
-                    generator.generate_key() for _ in range(500)
-                )
-            )
-            for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(found) == list(range(4000))
+        found = in_threads(8, lambda _: [generator.generate_key() for _ in range(500)])
+        assert sorted(chain.from_iterable(found)) == list(range(4000))
 
 
 FORK = f"""
@@ -137,26 +126,19 @@ print(len(found), len(set(found)))
 @pytest.mark.parametrize(
     ("class_name", "collection"),
     [
-        ("User", "users"),
         ("Order", "orders"),
         ("OrderLine", "OrderLines"),
-        ("BigOrder", "BigOrders"),
         ("SalesPerson", "SalesPeople"),
         ("Person", "people"),
         ("Child", "children"),
-        ("Category", "categories"),
-        ("Company", "companies"),
         ("Status", "statuses"),
         ("Address", "addresses"),
-        ("Box", "boxes"),
         ("Fish", "fish"),
         ("Series", "series"),
         ("Analysis", "analyses"),
         ("Quiz", "quizzes"),
         ("Data", "data"),
-        ("Day", "days"),
         ("order", "orders"),
-        ("HTTPRequest", "HTTPRequests"),
         ("URL", "URLS"),
         ("Item2", "item2s"),
         ("X", "xes"),

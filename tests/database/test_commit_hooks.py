@@ -9,7 +9,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TestCase
 
 from django_hilo._database.transaction import (
-    STATE,
     ConnectionState,
     state_of,
 )
@@ -100,19 +99,6 @@ class InTestCase(TestCase):
         with self.captureOnCommitCallbacks() as later:
             Order.objects.create()
         self.assertEqual(later, [])
-
-
-@transactional
-def test_other_connections_have_one_name_of_ours():
-    before = set(vars(connection))
-    with transaction.atomic():
-        bind()
-        Order.objects.create(id="orders/5-A")
-        Order.objects.create()
-        Letter.objects.create()
-    assert {each for each in set(vars(connection)) - before if "hilo" in each} <= {
-        STATE
-    }
 
 
 @transactional

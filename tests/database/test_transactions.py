@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import Error, OperationalError, connection, connections, transaction
 from django.db.backends.signals import connection_created
-from django.test import TestCase, TransactionTestCase
+from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
@@ -24,7 +24,7 @@ from django_hilo._allocation import pool, refill
 from django_hilo._database import own_connection
 from django_hilo._database import retry as retry_module
 from django_hilo._database.own_connection import OwnConnection, of_this_process
-from django_hilo._database.retry import in_callers_transaction, retry
+from django_hilo._database.retry import retry
 from django_hilo._database.transaction import Outcome, state_of
 from django_hilo.counters import reservation, reserve
 from django_hilo.exceptions import (
@@ -443,46 +443,6 @@ def kill(wrapper) -> None:
 def become_a_standby(wrapper) -> None:
     with wrapper.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
-
-
-class InTestCase(TestCase):
-    """Django's TestCase rolls back: ranges are bound to it on every database."""
-
-    def test_each_test_starts_at_1(self):
-        self.assertEqual(Order.objects.create().id, "orders/1-A")
-
-    def test_each_test_starts_at_1_again(self):
-        self.assertTrue(in_callers_transaction("default"))
-        self.assertEqual(Order.objects.create().id, "orders/1-A")
-        self.assertEqual(Order.objects.create().id, "orders/2-A")
-
-    def test_hooks_that_are_called_inside_the_test(self):
-        with self.captureOnCommitCallbacks(execute=True):
-            Order.objects.create()
-        self.assertEqual(Order.objects.create().id, "orders/2-A")
-        orders = [c for c in pool.current().counters() if c.key.collection == "orders"]
-        self.assertFalse([c for c in orders if c.take(1) is not None])
-
-    def test_rollbacks_inside_a_test(self):
-        with self.assertRaises(Undo), transaction.atomic():
-            Order.objects.create()
-            raise Undo
-        ids = {Order.objects.create().id for _ in range(100)}
-        self.assertEqual(len(ids), 100)
-
-
-class WithSetUpTestData(TestCase):
-    @classmethod
-    def setUpTestData(cls):
-        cls.order = Order.objects.create()
-
-    def test_continues_after_the_class_data(self):
-        self.assertEqual(self.order.id, "orders/1-A")
-        self.assertEqual(Order.objects.create().id, "orders/2-A")
-
-    def test_continues_after_the_class_data_again(self):
-        self.assertIn(Order.objects.create().id, {"orders/2-A", "orders/3-A"})
-        self.assertEqual(Order.objects.count(), 2)
 
 
 class AfterFlush(TransactionTestCase):

@@ -203,13 +203,6 @@ class TestRestore:
 
 
 class TestChanges:
-    def test_node_tag(self, shop):
-        first = shop.save(3)
-        shop.set(HILO={"NODE_TAG": "B"})
-        assert shop.save(2) == ["orders/1-B", "orders/2-B"]
-        shop.set(HILO={"NODE_TAG": "A"})
-        assert disjoint(first, shop.save(1))
-
     def test_node_tag_that_ids_hide(self, shop):
         shop.set(HILO={"NODE_TAG": "A", "SHOW_NODE_TAG": False})
         first = shop.save(45)

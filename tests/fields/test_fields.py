@@ -254,25 +254,6 @@ class TestShapes:
             loaded.save()
         assert Numbered.objects.get(pk=numbered.pk).number == "numbers/2-A"
 
-    def test_anchors(self):
-        order = Order.objects.create()
-        assert Invoice.objects.create(order=order).id == "invoices/1-A$orders/1-A"
-        by_key = Invoice(order_id=order.pk)
-        next_id(Invoice)
-        with statements("INSERT"):
-            by_key.save()
-        assert by_key.id == "invoices/3-A$orders/1-A"
-        assert Invoice.objects.next_id(order) == "invoices/4-A$orders/1-A"
-        assert Invoice.objects.next_id("x") == "invoices/5-A$x"
-
-    def test_a_missing_anchor_is_an_error_that_burns_nothing(self, filled):
-        with pytest.raises(HiLoError, match="anchor 'order' is empty"):
-            Invoice.objects.create()
-        with pytest.raises(HiLoError, match="anchor 'order' is empty"):
-            Invoice.objects.assign_ids([Invoice()])
-        order = Order.objects.create()
-        assert Invoice.objects.create(order=order).id.startswith("invoices/2-A$")
-
     def test_an_id_that_is_too_long_is_refused(self):
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=1)
         field = Order._meta.get_field("id")

@@ -13,12 +13,9 @@ from django_hilo.counters import next_gapless_number
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
 from tests.apps.records.models import Claim, Letter, PlainLetter, Registered
+from tests.support.rollbacks import Undo
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
-
-
-class Undo(Exception):
-    pass
 
 
 def test_saves_count_from_1():

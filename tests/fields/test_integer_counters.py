@@ -141,11 +141,6 @@ class TestFloors:
             assert Item.objects.create().pk > start + 2
         assert insert_item_by_default() > start + 2
 
-    def test_far_above(self, new_process):
-        start = Item.objects.create().pk + 100_000
-        raise_floor(Item, start)
-        assert Item.objects.create().pk == start + 1
-
 
 class TestTakenNumbers:
     """Rows that have numbers which the process holds."""

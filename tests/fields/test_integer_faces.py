@@ -1,17 +1,12 @@
 """HiLoBigAutoField in forms, the admin, DRF, REST and the commands."""
 
 import pytest
-from django.contrib import admin
 from django.contrib.auth.models import User
 from django.forms import modelform_factory
 from django.test import Client
 from rest_framework import serializers
 
-from django_hilo.counters import read_max
-from django_hilo.generator import next_number
-from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
-from tests.support.commands import told_by
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
 
@@ -43,31 +38,6 @@ class TestForms:
         form_class({"name": "x" * 51}).is_valid()
         Item(name="x").full_clean()
         assert form_class({"name": "y"}).save().pk == before + 1
-
-
-class TestAdmin:
-    @elsewhere
-    def test_its_counter(self, client):
-        Item.objects.create()
-        document = HiLoDocument.objects.get(collection="numbers_item")
-        listed = client.get("/admin/django_hilo/hilodocument/")
-        assert "numbers_item" in listed.content.decode()
-        url = (
-            f"/admin/django_hilo/hilodocument/{admin.utils.quote(document.pk)}/change/"
-        )
-        assert client.get(url).status_code == 200
-        done = client.post(
-            "/admin/django_hilo/hilodocument/",
-            {"action": "reserve_block", "size": 50, "_selected_action": document.pk},
-            follow=True,
-        )
-        low, high = document.max + 1, document.max + 50
-        assert f"ids {low} to {high}" in done.content.decode()
-        made = {Item.objects.create().pk for _ in range(60)}
-        assert not made & set(range(low, high + 1))
-        if CHOSEN == "sqlite":
-            execute("INSERT INTO numbers_item (name) VALUES ('')")
-            assert Item.objects.latest("pk").pk > high
 
 
 def test_a_serializer_shows_it_and_takes_none():
@@ -126,19 +96,3 @@ class TestREST:
         assert answer.json() == {"returned": True, "max": lent["low"]}
         Item.objects.create(pk=lent["low"])
         assert Item.objects.create().pk == lent["low"] + 1
-
-
-class TestCommands:
-    def test_hilo_raise_max(self, new_process):
-        high = Item.objects.create().pk + 5000
-        execute("INSERT INTO numbers_item (id, name) VALUES (%s, '')", high)
-        text = told_by("hilo_raise_max", "numbers_item", "--dry-run")
-        assert f"to {high}." in text
-        assert f"to {high}." in told_by("hilo_raise_max", "numbers_item")
-        if CHOSEN != "postgres":
-            assert read_max("numbers_item", node_tag="") == high
-        assert f"the highest number in use is {high}" in told_by(
-            "hilo_raise_max", verbosity=2
-        )
-        # Also a process that goes on draws over it, range by range.
-        assert max(next_number(Item) for _ in range(40)) > high

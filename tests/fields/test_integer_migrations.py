@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
-from tests.support.projects import Project, project_in
+from tests.support.projects import EVENT_TABLES, Project, project_in
 
 pytestmark = pytest.mark.servers
 
@@ -155,24 +155,6 @@ SAME = """
     class Migration(migrations.Migration):
         initial = True
         dependencies = DEPENDENCIES
-        operations = [
-            migrations.CreateModel(
-                "Event",
-                [
-                    ("id", HiLoBigAutoField(primary_key=True, serialize=False)),
-                    ("name", models.CharField(max_length=50)),
-                ],
-                managers=[("objects", HiLoManager())],
-            ),
-            migrations.CreateModel(
-                "Plain",
-                [
-                    ("id", HiLoBigAutoField(primary_key=True, serialize=False)),
-                    ("event", models.ForeignKey("shop.Event", models.CASCADE)),
-                ],
-            ),
-            migrations.RunPython(fill, migrations.RunPython.noop),
-        ]
 """
 EVENTS = """
     from django.db import models
@@ -234,7 +216,7 @@ def test_rows_of_historical_models_in_the_migration_that_makes_their_table(
 ):
     needs = [("django_hilo", "0001_initial")] if tables_first else []
     project.write("shop/models.py", EVENTS)
-    text = SAME.replace("DEPENDENCIES", repr(needs))
+    text = (SAME + EVENT_TABLES).replace("DEPENDENCIES", repr(needs))
     project.write("shop/migrations/0001_initial.py", text)
     assert ("[X]" in project.run(MIGRATE)) == tables_first
     project.write("shop/migrations/0002_later.py", LATER)

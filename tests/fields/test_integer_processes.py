@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from tests.apps.numbers.models import Crate, Item, Tag
+from tests.apps.numbers.models import Item, Tag
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.threads import in_threads
 
@@ -69,27 +69,3 @@ def test_threads():
     assert len(set(made)) == len(made) == 50 * count
     owners = list(Item.objects.order_by("pk").values_list("name", flat=True))[1:]
     assert len(set(owners)) == count
-
-
-@pytest.mark.django_db
-class TestInsideATestCase:
-    """Each test rolls back; none sees a number of another's twice."""
-
-    @pytest.mark.parametrize("turn", range(3))
-    def test_every_turn_starts_sound(self, turn):
-        crates = Crate.objects.bulk_create([Crate() for _ in range(40)])
-        more = [Crate.objects.create().pk for _ in range(40)]
-        with transaction.atomic():
-            Crate.objects.create()
-        assert len({*(crate.pk for crate in crates), *more}) == 80
-        assert Crate.objects.count() == 81
-
-    def test_rows_of_the_test_that_the_counter_does_not_know(self):
-        with connection.cursor() as cursor:
-            sql = "INSERT INTO numbers_crate (id, label) VALUES (%s, '')"
-            cursor.execute("SELECT COALESCE(MAX(id), 0) + 500 FROM numbers_crate")
-            high = cursor.fetchone()[0]
-            cursor.execute(sql, [high])
-        number = Crate.objects.create().pk
-        # A test before may have drawn lower numbers of a sequence.
-        assert number > high or (CHOSEN == "postgres" and number != high)

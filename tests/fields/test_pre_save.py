@@ -14,7 +14,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.generator import next_number
 from django_hilo.managers import HiLoManager
-from tests.apps.numbers.models import Item, ItemProxy, Part, SpecialItem
+from tests.apps.numbers.models import Item, ItemProxy, SpecialItem
 from tests.apps.records.models import Order
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
@@ -299,13 +299,6 @@ class TestNumbers:
         assert seen == [NONE, NONE]
         assert Item.objects.count() == 2
 
-    def test_assigned_ones_are_seen(self, see):
-        seen = see(Item)
-        [item] = Item.objects.assign_ids([Item()])
-        number = item.pk
-        item.save()
-        assert (seen, item.pk) == ([(number, number)], number)
-
     def test_assigned_ones_are_seen_after_a_failed_save(self, see):
         seen, item = see(Item, refuse), Item(name="refused")
         with pytest.raises(Refused):
@@ -338,13 +331,6 @@ class TestNumbers:
         item.save()
         assert seen == [NONE, (number, number)]
         assert Item.objects.get().pk == number
-
-    def test_children_in_memory(self):
-        box, part = Item(name="a"), Part(name="p")
-        part.item = box
-        box.save()
-        part.save()
-        assert Part.objects.get().item_id == box.pk
 
 
 @pytest.fixture

@@ -166,39 +166,6 @@ class TestJSON:
         assert all(isinstance(row["max"], int) for row in of_item)
         assert datetime.fromisoformat(said["counters"][0]["reserved_at"]) == at
 
-    def test_buckets(self):
-        parts("deals/33-A", 3)
-        parts("deals/34-A", 1)
-        said = json.loads(show("--buckets", format="json", oversized=2))
-        (part,) = [each for each in said["models"] if each["model"] == "buckets.Part"]
-        large, small = bucket_of("deals/33-A"), bucket_of("deals/34-A")
-        assert part == {
-            "model": "buckets.Part",
-            "rows": 4,
-            "databases": [
-                {
-                    "database": "default",
-                    "rows": 4,
-                    "buckets": 2,
-                    "largest": [
-                        {
-                            "bucket": large,
-                            "rows": 3,
-                            "text": "deals/33-A",
-                            "oversized": True,
-                        },
-                        {
-                            "bucket": small,
-                            "rows": 1,
-                            "text": "deals/34-A",
-                            "oversized": False,
-                        },
-                    ],
-                },
-                {"database": "other", "rows": 0, "buckets": 0, "largest": []},
-            ],
-        }
-
     @pytest.mark.parametrize("arguments", [[], ["--buckets"]])
     def test_each_key_is_explained(self, arguments):
         """The page of the documentation names the keys, and no others."""

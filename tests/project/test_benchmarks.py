@@ -4,15 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.markdown import answered, in_words, rendered
+from benchmarks.markdown import in_words, rendered
 from benchmarks.processes import in_turn
-from benchmarks.questions import Goal, Question
+from benchmarks.questions import Goal
 from benchmarks.results import (
-    Curve,
-    Peers,
     Report,
     Result,
-    Skipped,
     compared,
     failures,
 )
@@ -22,9 +19,7 @@ from benchmarks.terminal import wanted
 DOCS = Path(__file__).parents[2] / "docs/explanation"
 FASTER = Goal("faster", "ours", "theirs", 2.0)
 EACH = Goal("each", "ours", "theirs", 0.8, on={"SQLite": 0.9})
-SHORT = Goal("short", "ours", "theirs", 1.2, at_most=True)
 LESS = Goal("less", "bytes", "", 1024, "bytes", at_most=True)
-MACHINE = {"processor": "abacus", "cores": 2, "quick": False}
 
 
 class Clock:
@@ -101,90 +96,13 @@ class TestGoals:
         assert failures([slow, fine, many]) == [many]
 
 
-@pytest.fixture
-def report():
-    candidates = {"slow": Spread(2e3, 1e3, 3e3, 5), "fast": Spread(1.5, 1.4, 1.6, 5)}
-    return Report(
-        MACHINE,
-        [
-            Result("iter_ids", "memory", Spread(26.0, 20, 30, 5), candidates, "ns"),
-            Result("next_id", "memory", Spread(9.0, 8, 10, 5)),
-            Result("create_statements", "SQLite", Spread(2.0, 2, 2, 1)),
-            Peers("ns", "ns", candidates, "ids"),
-            Curve("by-size", "Ids", "size", "ids/s", {"SQLite": [(1, 2.5), (4, 9)]}),
-            Skipped("the moon: no rocket."),
-        ],
-    )
-
-
-class TestReport:
-    def test_json_keeps_everything(self, report, tmp_path):
-        report.save(tmp_path / "results.json")
-        assert Report.load(tmp_path / "results.json") == report
-
-
-OWN_GOALS = {goal.key: goal for goal in (EACH, SHORT, LESS)}
-QUESTION = Question("How fast?", "", tuple(OWN_GOALS.values()))
-
-
-def tables(question, *found):
-    """Return the lines of the tables of a question."""
-    lines = answered(question, Report(MACHINE, [*found]), set())
-    return [line for line in lines if line.startswith("|")]
-
-
-def once(key, where, figure):
-    return Result(key, where, Spread.of([figure]))
-
-
 class TestPage:
-    @pytest.fixture
-    def own_goals(self, monkeypatch):
-        monkeypatch.setattr("benchmarks.results.GOALS", OWN_GOALS)
-
     def test_ratios_in_words(self):
         assert in_words(0.8) == "25% slower"
         assert in_words(0.4) == "2.50x slower"
         assert in_words(1.39) == "39% faster"
         assert in_words(15.2) == "15.2x faster"
         assert in_words(1.019) == in_words(0.985) == "same"
-
-    @pytest.mark.usefixtures("own_goals")
-    def test_databases_are_columns(self):
-        found = once("each", "MySQL, 8 rows", 0.8), once("each", "SQLite, 8 rows", 2)
-        assert tables(QUESTION, *found) == [
-            "| beside theirs | SQLite | MySQL |",
-            "|---|---|---|",
-            "| ours, 8 rows | 2x faster | 25% slower |",
-        ]
-
-    @pytest.mark.usefixtures("own_goals")
-    def test_parts_of_a_single_database_are_columns(self):
-        found = once("each", "SQLite, 8 rows", 2), once("less", "SQLite, 64 rows", 900)
-        assert tables(QUESTION, *found) == [
-            "|  | beside | 8 rows | 64 rows |",
-            "|---|---|---|---|",
-            "| ours | theirs | 2x faster |  |",
-            "| bytes |  |  | 900 bytes |",
-        ]
-
-    @pytest.mark.usefixtures("own_goals")
-    def test_a_ratio_of_times_is_turned_round(self):
-        found = once("short", "SQLite", 1.25)
-        assert tables(QUESTION, found)[-1] == "| ours | 25% slower |"
-
-    def test_candidates_are_rows(self, report):
-        peers = Peers("us", "us", report.of(Peers)[0].candidates, "ids")
-        question = Question("Ids?", "", (), peers="ids")
-        assert tables(question, *report.findings, peers) == [
-            "|  | ns | us |",
-            "|---|---|---|",
-            "| fast | 1.50 | 1.50 |",
-            "| slow | 2,000 | 2,000 |",
-        ]
-
-    def test_a_question_without_figures_is_left_out(self):
-        assert list(answered(QUESTION, Report(MACHINE, []), set())) == []
 
     def test_it_is_that_of_the_last_results(self):
         report = Report.load(DOCS / "benchmarks/results.json")

@@ -30,14 +30,6 @@ def judge(tmp_path):
     return judge
 
 
-def test_a_clean_run_is_one(judge):
-    judge(FIRST, SECOND)
-
-
-def test_what_a_worker_gave_up_may_come_again(judge):
-    judge([*FIRST, "emptied "], ["range orders/A 4 11", "given orders/4-A"])
-
-
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
@@ -68,10 +60,6 @@ class TestAFailoverThatMayLoseNumbers:
             assert_nothing_else_twice(evidence, [lost])
 
         return judge
-
-    def test_lost_numbers_may_come_again(self, judge):
-        judge([*FIRST, "given orders/4-A"], [*self.AFTER])
-        judge([*FIRST, "given orders/4-A"], [*self.AFTER, "refused orders/4-A"])
 
     @pytest.mark.parametrize(
         ("line", "wrong"),

@@ -43,11 +43,3 @@ def test_each_decision_is_listed():
     folder = PAGES / "decisions"
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text())
     assert listed == sorted(file.name for file in folder.glob("0*.md"))
-
-
-@pytest.mark.parametrize(
-    "record", sorted((PAGES / "decisions").glob("0*.md")), ids=lambda file: file.stem
-)
-def test_a_decision_has_its_parts(record):
-    parts = re.findall(r"^## (.+)$", record.read_text(), re.MULTILINE)
-    assert parts == ["Context", "Decision", "Measured", "Consequences"]

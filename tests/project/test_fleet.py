@@ -22,13 +22,6 @@ def test_the_page_has_what_is_simulated_now():
         assert row(cells(100, capacity, found)) in lines
 
 
-@pytest.mark.parametrize("times", [1, 30])
-def test_busy_workers_reserve_as_often_whatever_their_rate(monkeypatch, times):
-    for bound in "SLOWEST", "FASTEST":
-        monkeypatch.setattr(simulation, bound, getattr(simulation, bound) * times)
-    assert 180 / 50 < Fleet(180, 32).run(1200).rate(600, 1200) < 180 / 40
-
-
 def test_a_fleet_that_reserves_more_often_than_one_row_allows(monkeypatch):
     monkeypatch.setattr(simulation, "UNDER_LOCK", 0.4)
     found = Fleet(180, 32).run(1200)
@@ -36,10 +29,3 @@ def test_a_fleet_that_reserves_more_often_than_one_row_allows(monkeypatch):
     assert found.timeouts > 1200
     assert found.rate(600, 1200) == pytest.approx(1 / 0.4, rel=0.01)
     assert Fleet(180, 512, start=180).run(1200).timeouts == 0
-
-
-def test_all_that_is_reserved_is_used_or_left():
-    found = Fleet(1, 32).run(100)
-    assert found.numbers >= 64
-    assert 0 < found.unused < 1
-    assert found.longest == pytest.approx(simulation.UNDER_LOCK)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from django_hilo import __version__
-
 PROJECT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 CLASSIFIERS = PYPROJECT["project"]["classifiers"]
@@ -87,13 +85,6 @@ def test_the_lowest_versions_are_tested():
     assert PYPROJECT["project"]["requires-python"] == f">={lowest}"
     lowest = min(versions("Framework :: Django :: "))
     assert PYPROJECT["project"]["dependencies"] == [f"django>={lowest}"]
-
-
-def test_the_changelog_starts_with_this_version():
-    headings = re.findall(
-        r"^## (?:\[)?([^\s\]]+)", (PROJECT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
-    assert headings[0] in (__version__, "Unreleased")
 
 
 def test_what_groups_name_is_pinned():

@@ -101,10 +101,6 @@ def test_changes_that_are_not_committed(clone):
     refused(clone, "commit your changes")
 
 
-def test_a_version_of_another_form(clone):
-    refused(clone, "name a version", version="9.8")
-
-
 def refused(clone, said, **options):
     assert f"Not released: {said}" in release(clone, expect=1, **options)
     assert run_in(clone, "git", "tag") == ""

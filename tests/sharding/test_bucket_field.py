@@ -75,12 +75,6 @@ class TestOfTheKey:
         for part in parts:
             assert part.bucket == stored(part) == bucket_of(part.deal_id)
 
-    def test_it_finds_what_belongs_together(self, deal, late):
-        Part.objects.bulk_create([Part(deal=each) for each in (deal, late) * 3])
-        found = Part.objects.filter(bucket=bucket_of(deal.id))
-        assert {part.deal_id for part in found} == {deal.id}
-        assert found.order_by("bucket").values("bucket").distinct().count() == 1
-
     def test_the_id_decides_not_the_relation(self, deal, late):
         part = Part.objects.create(deal=deal)
         part.deal = late
@@ -100,14 +94,6 @@ class TestOfTheKey:
         part.save()
         assert part.bucket == stored(part) == bucket_of(late.id)
         assert Part.objects.count() == 2
-
-    def test_get_or_create_and_update_or_create(self, deal):
-        part, made = Part.objects.get_or_create(deal=deal)
-        assert made and stored(part) == bucket_of(deal.id)
-        again, made = Part.objects.update_or_create(deal=deal, defaults={"size": 2})
-        assert not made and again == part
-        assert stored(part, "size") == 2
-        assert stored(part) == bucket_of(deal.id)
 
     def test_a_row_without_its_columns(self, deal):
         Part.objects.create(deal=deal)
@@ -153,15 +139,6 @@ class TestOfOtherFields:
         found = [stored(parcel, "deals_bucket") for parcel in rows]
         assert found == [bucket_of(deal.id), None, None]
 
-    def test_bulk_update(self, deal, late):
-        parcels = [Parcel.objects.create(deal=deal) for _ in range(2)]
-        for parcel in parcels:
-            parcel.deal = late
-        Parcel.objects.bulk_update(parcels, ["deal", "deals_bucket"])
-        assert [stored(parcel, "deals_bucket") for parcel in parcels] == [
-            bucket_of(late.id)
-        ] * 2
-
     def test_a_copy(self):
         parcel = Parcel.objects.create()
         first = parcel.bucket
@@ -205,11 +182,6 @@ class TestPartOfARow:
         parcel.save()
         assert stored(parcel, "deals_bucket") == bucket_of(late.id)
 
-    def test_update_or_create(self, deal, late):
-        parcel = Parcel.objects.create(deal=deal)
-        Parcel.objects.update_or_create(pk=parcel.pk, defaults={"deal": late})
-        assert stored(parcel, "deals_bucket") == bucket_of(late.id)
-
     def test_post_save_is_told(self, deal, heard):
         parcel = Parcel.objects.create(deal=deal)
         told = heard(models.signals.post_save, "update_fields", sender=Parcel)
@@ -250,13 +222,6 @@ class TestPartOfARow:
 
 
 class TestFixtures:
-    def test_there_and_back(self, deal):
-        part = Part.objects.create(deal=deal)
-        data = serializers.serialize("json", [part])
-        assert str(part.bucket) in data
-        part.delete()
-        assert stored(load(data)) == bucket_of(deal.id)
-
     @pytest.mark.parametrize("given", ["", ', "bucket": 7', ', "bucket": null'])
     def test_without_the_right_bucket(self, deal, given):
         for _ in range(2):  # an INSERT, an UPDATE
@@ -265,13 +230,6 @@ class TestFixtures:
                 f'"fields": {{"deal": "deals/33-A"{given}}}}}]'
             )
             assert stored(part) == bucket_of("deals/33-A")
-
-    def test_without_an_id(self, deal):
-        part = load(
-            '[{"model": "buckets.part", "pk": null, "fields": {"deal": "deals/33-A"}}]'
-        )
-        assert part.pk.endswith("-A$deals/33-A")
-        assert stored(part) == bucket_of("deals/33-A")
 
 
 class TestTheColumn:

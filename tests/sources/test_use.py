@@ -174,16 +174,6 @@ class TestLending:
         assert "next-id" in answer.json()["detail"]
         assert stored_hi() == 1
 
-    def test_over_rest_single_ids_are_given(self, client):
-        address = "/hilo/collections/orders/next-id/"
-        answer = client.post(address, {"count": 2}, format="json")
-        assert answer.status_code == 201
-        assert answer.json() == {
-            "collection": "orders",
-            "numbers": [10, 11],
-            "ids": ["orders/10", "orders/11"],
-        }
-
     def test_ravendbs_clients_are_refused(self, client):
         address = "/raven/sesame/databases/shop/hilo/next"
         answer = client.get(address, {"tag": "orders"})

@@ -31,6 +31,27 @@ DATABASES["default"]["TEST"] = {"NAME": %(TEST)r}  # the same in each process
 if CHOSEN == "sqlite":
     DATABASES["default"]["OPTIONS"] = PATIENT
 """
+# Ends a migration whose function `fill` fills the tables that it makes.
+EVENT_TABLES = """\
+        operations = [
+            migrations.CreateModel(
+                "Event",
+                [
+                    ("id", HiLoBigAutoField(primary_key=True, serialize=False)),
+                    ("name", models.CharField(max_length=50)),
+                ],
+                managers=[("objects", HiLoManager())],
+            ),
+            migrations.CreateModel(
+                "Plain",
+                [
+                    ("id", HiLoBigAutoField(primary_key=True, serialize=False)),
+                    ("event", models.ForeignKey("shop.Event", models.CASCADE)),
+                ],
+            ),
+            migrations.RunPython(fill, migrations.RunPython.noop),
+        ]
+"""
 
 
 class Project:

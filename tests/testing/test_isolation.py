@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
-from django.test import TestCase, TransactionTestCase
+from django.test import TestCase
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.cached_range import CachedRange
@@ -230,20 +230,6 @@ class TestAsync(AfterTestsThatCommit):
     def test_sync(self):
         async_to_sync(self.check)()
         assert next_id(Order) == "orders/7-A"
-
-
-class TestThatCommits(TransactionTestCase):
-    def check(self):
-        assert Order.objects.create().pk == "orders/1-A"
-        with transaction.atomic():
-            assert Order.objects.create().pk == "orders/2-A"
-        assert HiLoDocument.objects.get().max == 32
-
-    def test_one(self):
-        self.check()
-
-    def test_two(self):
-        self.check()
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")

@@ -208,21 +208,6 @@ class Registered(models.Model):
     objects = HiLoManager()
 
 
-class Remark(models.Model):
-    """Without an id of ours, about an object that has one."""
-
-    order = models.ForeignKey(Order, models.CASCADE, db_constraint=False)
-
-
-class Menu(models.Model):
-    """Of a child of multi-table inheritance."""
-
-    id = HiLoField(primary_key=True)
-    restaurant = models.ForeignKey(Restaurant, models.CASCADE)
-
-    objects = HiLoManager()
-
-
 class Ticket(models.Model):
     """Its number is the first part of its key, and unique by a constraint."""
 
