@@ -111,10 +111,8 @@ REFUSED = """
 
     number = int(Invoice.objects.next_id().removeprefix("invoices/").removesuffix("-A"))
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO shop_invoice (id, number, date) VALUES (%s, 'x', '2032-01-01')",
-            [f"invoices/{number + 1}-A"],
-        )
+        insert = "INSERT INTO shop_invoice (id, number, date) VALUES (%s, 'x', %s)"
+        cursor.execute(insert, [f"invoices/{number + 1}-A", date(2032, 1, 1)])
     invoice = Invoice(date=date(2032, 1, 2))
     try:
         invoice.save()
