@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from django.db import models
@@ -10,37 +11,43 @@ from django.db import models
 from django_hilo.fields._late_keys import HIDDEN
 from django_hilo.fields._notes import GIVEN
 
+_state_of = attrgetter("_state")
+
 
 class Before:
     """The ids and keys of instances before a field gives them ids."""
 
     def __init__(self, field: Any, instances: Sequence[models.Model]) -> None:
-        self.field = field
-        # By identity: an instance without a key cannot be hashed.
-        self._known: dict[int, tuple[models.Model, list[Any], list[Any]]] = {}
+        self.field, self._instances = field, instances
         model, name = type(instances[0]) if instances else field.model, field.attname
         found = vars(model._meta).setdefault("hilo_names", {})
-        self._names = found.get(name) or found.setdefault(name, _names(field, model))
-        self._noted = "adding", GIVEN + name, HIDDEN + name
-        for each in instances:
-            # Keys are never deferred, nor is an id that is missing.
-            values = list(map(getattr, repeat(each), self._names))
-            noted = list(map(getattr, repeat(each._state), self._noted, repeat(None)))
-            self._known[id(each)] = each, values, noted
+        names = found.get(name) or found.setdefault(name, _names(field, model))
+        # Column by column, in C. Keys are never deferred, nor is an id that is missing.
+        self._values: dict[str, list[Any]] = {}
+        for each in names:
+            self._values[each] = list(map(getattr, instances, repeat(each)))
+        states, self._noted = list(map(_state_of, instances)), dict[str, list[Any]]()
+        for each in ("adding", GIVEN + name, HIDDEN + name):
+            self._noted[each] = list(map(getattr, states, repeat(each), repeat(None)))
+        # By identity: an instance without a key cannot be hashed.
+        self._replaced: set[int] = set()
 
     def replace(self, instances: Iterable[Any], ids: Iterable[Any]) -> None:
         """Let those of the instances that were given ids keep these instead."""
+        given = set(map(id, self._instances))
         for each, id_of_row in zip(instances, ids, strict=True):
-            if self._known.pop(id(each), None):
+            if id(each) in given:
                 setattr(each, self.field.attname, id_of_row)
+                self._replaced.add(id(each))
 
     def restore(self) -> None:
         """Take the ids off again."""
-        for instance, values, noted in self._known.values():
-            for name, value in zip(self._names, values, strict=True):
-                setattr(instance, name, value)
-            for name, value in zip(self._noted, noted, strict=True):
-                setattr(instance._state, name, value)
+        for place, each in enumerate(self._instances):
+            if id(each) not in self._replaced:
+                for name, values in self._values.items():
+                    setattr(each, name, values[place])
+                for name, values in self._noted.items():
+                    setattr(each._state, name, values[place])
 
 
 class Save:
@@ -74,4 +81,4 @@ def _names(field: Any, model: type[models.Model]) -> list[str]:
     meta = model._meta
     links = list(meta.parents.values())
     keys = [each for each in meta.concrete_fields if each.primary_key or each in links]
-    return [each.attname for each in (field, *keys)]
+    return list(dict.fromkeys(each.attname for each in (field, *keys)))

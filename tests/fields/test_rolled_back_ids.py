@@ -48,6 +48,8 @@ bound_keys = pytest.mark.parametrize(
         pytest.param(Item, marks=pytest.mark.skipif(has_sequences, reason="lasts")),
     ],
 )
+# Renamed in Django 6.1.
+make_savepoint = getattr(transaction, "savepoint_create", transaction.savepoint)
 refused = pytest.raises(HiLoError, match="another process may have the id now")
 
 
@@ -158,7 +160,7 @@ class TestNobodyElseCanHaveTheNumber:
         lost = model(name="lost")
         with transaction.atomic():
             bind()
-            savepoint = transaction.savepoint()
+            savepoint = make_savepoint()
             lost.save()
             transaction.savepoint_rollback(savepoint)
             id = lost.pk
