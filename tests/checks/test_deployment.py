@@ -181,8 +181,10 @@ class TestACounterUnderItsTable:
         monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
         Letter.objects.bulk_create([Letter() for _ in range(5)])
         GaplessCounter.objects.update(last=0)
-        (message,) = check_servers(["default"])
-        assert message.id == "django_hilo.W031"
+        messages = list(check_servers(["default"]))
+        assert [(each.id, each.obj) for each in messages] == [
+            ("django_hilo.W031", Letter._meta.pk)
+        ]
 
     def test_where_the_database_fails(self, monkeypatch):
         fail = Mock(side_effect=OperationalError("no route to host"))
