@@ -181,10 +181,9 @@ class TestACounterUnderItsTable:
         monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
         Letter.objects.bulk_create([Letter() for _ in range(5)])
         GaplessCounter.objects.update(last=0)
-        messages = list(check_servers(["default"]))
-        assert [(each.id, each.obj) for each in messages] == [
-            ("django_hilo.W031", Letter._meta.pk)
-        ]
+        assert [each.obj for each in found("W031")] == [Letter._meta.pk]
+        # Not by number: a busy server may be told of besides.
+        assert not [m for m in check_servers(["default"]) if "no_such" in m.msg]
 
     def test_where_the_database_fails(self, monkeypatch):
         fail = Mock(side_effect=OperationalError("no route to host"))
