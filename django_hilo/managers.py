@@ -5,14 +5,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, models
+from django.db import IntegrityError, models, router
 from django.db.models.constants import OnConflict
 
 from django_hilo import generator
 from django_hilo._allocation.target import field_of
 from django_hilo.fields._anchors import anchor_text
-from django_hilo.fields._notes import id_fields, set_handled
-from django_hilo.fields._save import Save
+from django_hilo.fields._ids import Save, ids_of, save_of
 from django_hilo.fields.saving import pass_keys_down, with_buckets, without_known
 
 __all__ = [
@@ -25,10 +24,6 @@ Model = TypeVar("Model", bound=models.Model)
 
 class HiLoQuerySet(models.QuerySet[Model]):
     """A queryset that gives ids on the database that its rows are written to."""
-
-    # Of the copy that a bulk_create() uses; whether an INSERT was refused.
-    _save = Save()
-    _is_refused = False
 
     def next_id(self, anchor: str | models.Model | None = None) -> str:
         """Return the next id of the model; ``anchor`` is an id, an object or a text."""
@@ -57,15 +52,15 @@ class HiLoQuerySet(models.QuerySet[Model]):
         """
         objects = list(objects)
         using, kinds = self._written_to(), set(map(type, objects))
-        fields, label = id_fields(self.model), self.model._meta.label
-        if not fields:
+        known, label = ids_of(self.model), self.model._meta.label
+        if not known:
             raise LookupError(f"{label} has no HiLo field.")
         for kind in kinds:
             if not issubclass(kind, self.model._meta.concrete_model or self.model):
                 raise TypeError(f"Expected {label} objects, got {kind.__name__}.")
-        for field in fields:
-            if not field.is_gapless or field.is_key:
-                field.assign_missing(objects, using)
+        for ids in known:
+            if not ids.is_gapless or ids.is_key:
+                ids.assign(objects, using)
         for kind in kinds:
             pass_keys_down([each for each in objects if type(each) is kind], kind)
         return objects
@@ -80,7 +75,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Objects that are anchored to one of these objects are not among them. The id is
         that of the only field with an anchor, else the model's.
         """
-        fields: list[Any] = id_fields(self.model)
+        fields = [ids.field for ids in ids_of(self.model)]
         anchored = [each for each in fields if getattr(each, "anchor", None)]
         field = anchored[0] if len(anchored) == 1 else field_of(self.model)
         return self.filter(**{f"{field.name}__anchor": anchor_text(anchor)})
@@ -99,28 +94,24 @@ class HiLoQuerySet(models.QuerySet[Model]):
         Raises ValueError if objects need gapless ids and conflicts are ignored or
         updated.
         """
-        objects = list(objs)
-        using = self._written_to()
-        fields = id_fields(self.model)
+        objects, using = list(objs), self._written_to()
         if update_fields is not None:
             update_fields = with_buckets(self.model, update_fields)
-        explicit: dict[Any, dict[str, int]] = {}
-        save, has_conflicts = Save(), ignore_conflicts or update_conflicts
-        for field in fields:
-            if not field.primary_key:
+        # Routers may answer otherwise the next time.
+        queryset = self.using(using) if router.routers else self
+        save, has_conflicts = Save(objects, using), ignore_conflicts or update_conflicts
+        for ids in ids_of(self.model):
+            if not ids.field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
-                    getattr(each, field.attname)
-            may_exist = field.assign_on_conflict
-            assign = may_exist if has_conflicts else field.assign_missing
-            explicit[field] = assign(objects, using, save)
-        with save.around():
+                    getattr(each, ids.attname)
+            save.explicit[ids] = (
+                ids.assign_on_conflict(objects, save)
+                if has_conflicts
+                else ids.assign(objects, using, save)
+            )
+        with save:
             pass_keys_down(objects, self.model)
-            set_handled(objects, True)
-            # A copy: routers may answer otherwise the next time, threads may share this
-            # queryset, and it may live on.
-            queryset = self.using(using)
-            queryset._save = save
             try:
                 super(HiLoQuerySet, queryset).bulk_create(
                     objects,
@@ -130,23 +121,20 @@ class HiLoQuerySet(models.QuerySet[Model]):
                     update_fields,
                     unique_fields,
                 )
-                for before, told, ids in save.told:
-                    before.replace(told, ids)
+                for before, told, values in save.told:
+                    before.replace(told, values)
             except IntegrityError as error:
-                if queryset._is_refused:
-                    for field in fields:
-                        field.note_refused(objects, error, using)
-                    save.take_off()
+                for ids in save.explicit if save.is_refused else ():
+                    ids.refused(objects, error, using)
                 raise
             finally:
-                set_handled(objects, False)
                 if has_conflicts:
                     # The rows that exist have ids of their own.
                     save.take_off()
-            for field, found in explicit.items():
-                field.note_inserted(objects)
+            for ids, found in save.explicit.items():
+                ids.inserted(objects)
                 if found:
-                    field.raise_over(found, using)
+                    ids.raise_over(found, using)
         return objects
 
     def _insert(
@@ -157,25 +145,26 @@ class HiLoQuerySet(models.QuerySet[Model]):
         **options: Any,
     ) -> Any:
         insert: Any = super()._insert  # type: ignore[misc] # the stubs lack it
-        conflict, given = options.get("on_conflict"), self._save.given
+        conflict, save = options.get("on_conflict"), save_of(objs[0])
         if conflict is None:
             returning_fields = without_known(returning_fields, objs)
         # Some databases tell the ids of rows that exist.
         is_told = conflict is OnConflict.UPDATE and returning_fields is not None
-        asked = [each.field for each in given] if is_told else []
+        given = save.given if save and is_told else []
+        asked = [each.field for each in given]
         known = list(returning_fields or ())
         try:
             rows = insert(
                 objs, fields, [*known, *asked] if asked else returning_fields, **options
             )
         except IntegrityError:
-            self._is_refused = True
+            if save:
+                save.is_refused = True
             raise
-        if not asked:
+        if not save or not asked:
             return rows
         for before, column in zip(given, count(len(known))):
-            ids = [row[column] for row in rows]
-            self._save.told.append((before, objs, ids))
+            save.told.append((before, objs, [row[column] for row in rows]))
         return [row[: len(known)] for row in rows]
 
     def bulk_update(
@@ -186,9 +175,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
     ) -> int:
         """Write the fields of the objects, and the buckets of sources among them."""
         objects, names = list(objs), with_buckets(self.model, fields)
-        for field in id_fields(self.model):
+        for ids in ids_of(self.model):
             for each in objects:
-                field.refuse_update(each, self._written_to(), names)
+                ids.refuse_update(each, self._written_to(), names)
         return super().bulk_update(objects, names, batch_size)
 
     def _written_to(self) -> str:

@@ -17,7 +17,7 @@ from django.dispatch import receiver
 
 from django_hilo._allocation import pool
 from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.target import AnyTarget, CounterField, Target, resolve
+from django_hilo._allocation.target import AnyTarget, Target, is_counter_field, resolve
 from django_hilo._database.identity import has_schemas
 from django_hilo._database.own_connection import in_tests
 from django_hilo.counters.own import OwnCounter
@@ -89,7 +89,7 @@ def known_target(target: AnyTarget, using: str | None) -> KnownTarget:
 
 def _is_kept(named: Any, known: KnownTarget) -> bool:
     connection = connections[known.target.using]
-    if isinstance(named, CounterField):
+    if is_counter_field(named):
         named = named.model
     # Texts and sources have none.
     options: Any = getattr(named, "_meta", None)

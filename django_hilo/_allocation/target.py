@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, models, router
@@ -19,28 +19,34 @@ from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, check_collection, check_separator
 
 
-class CounterField:
-    """The part of a field that knows the counter of its values."""
+class CounterField(Protocol):
+    """A field whose values come from a counter."""
 
     model: Any
-    capacity: int | None
-    max_capacity: int | None
-    # Where its numbers come from; None: HILO["SOURCES"], or the counter of its kind.
-    source: Source | None = None
     # Whether its values are the numbers themselves.
-    is_integer = False
+    is_integer: bool
     # Whether it is the copy of another model's field in a history of that model.
-    is_copy = False
+    is_copy: bool
+    # Where its numbers come from; None: HILO["SOURCES"], or the counter of its kind.
+    source: Source | None
 
     @property
     def collection_name(self) -> str:
         """The collection, as ids show it."""
-        raise NotImplementedError  # pragma: no cover - fields of each kind have one
 
     def counter_of(self, using: str) -> tuple[str, Source]:
         """Return the counter of rows on ``using``, after the alias that has it."""
-        home = home_of(using)
-        return home, OwnCounter(self.collection_name, settings.node_tag(home))
+
+
+def is_counter_field(target: object) -> TypeGuard[CounterField]:
+    """Whether something is a field whose values come from a counter."""
+    return hasattr(target, "counter_of")
+
+
+def counter_of_rows(collection: str, using: str) -> tuple[str, Source]:
+    """Return the row that counts a collection's ids, after the alias that has it."""
+    home = home_of(using)
+    return home, OwnCounter(collection, settings.node_tag(home))
 
 
 class Target(NamedTuple):
@@ -157,8 +163,8 @@ def _of_collection(collection: str, using: str | None) -> Target:
     source = named_source(collection)
     if source is not None:
         return Target.of(collection, using, source, fields[0] if fields else None)
-    home = home_of(using)
-    return Target.of(collection, home, OwnCounter(collection, settings.node_tag(home)))
+    home, source = counter_of_rows(collection, using)
+    return Target.of(collection, home, source)
 
 
 def given_source(field: CounterField) -> Source | None:
@@ -180,7 +186,7 @@ def counter_fields() -> Iterator[Any]:
     for model in apps.get_models(include_auto_created=True):
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if isinstance(field, CounterField) and not field.is_copy:
+                if is_counter_field(field) and not field.is_copy:
                     yield field
 
 
@@ -202,7 +208,7 @@ _index: tuple[list[Any], dict[str, list[Any]]] = ([], {})
 
 def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
     """Return the HiLo field of a model or an instance: the key, or the only one."""
-    if isinstance(target, CounterField):
+    if is_counter_field(target):
         return target
     if not hasattr(target, "_meta"):
         raise LookupError(
@@ -210,7 +216,7 @@ def field_of(target: type[models.Model] | models.Model | CounterField) -> Any:
             f"'shop.Order', a model, an instance or a field."
         )
     meta = target._meta
-    chosen = [field for field in meta.fields if isinstance(field, CounterField)]
+    chosen = [field for field in meta.fields if is_counter_field(field)]
     if len(chosen) > 1:
         keys = meta.pk_fields
         chosen = [field for field in chosen if field in keys] or chosen

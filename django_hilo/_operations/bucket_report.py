@@ -25,7 +25,7 @@ def buckets(databases: Iterable[str], oversized: int) -> Iterator[Row]:
     inheritance goes with its parent. A bucket of over ``oversized`` rows is marked.
     """
     for field in counter_fields():
-        if not isinstance(field, HiLoField) or not field.is_key:
+        if not (isinstance(field, HiLoField) and field.ids and field.ids.is_key):
             continue
         if field.anchor is None and not _column_of(field):
             continue

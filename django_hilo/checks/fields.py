@@ -15,8 +15,8 @@ from django_hilo.checks.id_lengths import NO_FIELD, end_of_path, longest_id
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.fields._assigns_ids import AssignsIds
 from django_hilo.fields._text_ids import IdField
+from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection
 from django_hilo.sources.foreign import ForeignCounter
 
@@ -45,7 +45,7 @@ def check_field(field: models.Field[Any, Any]) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if isinstance(field, BucketField):
         found += _bucket_errors(field)
-    if isinstance(field, AssignsIds):
+    if isinstance(field, GivesIds):
         found += _id_errors(field)
     if isinstance(field, HiLoField):
         found += _hilo_errors(field)

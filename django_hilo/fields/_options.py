@@ -3,21 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
+Deconstructed = tuple[str, str, Sequence[Any], dict[str, Any]]
 
-class WritesOptions:
-    """The part of a field that names its options, and a lasting path, in migrations."""
 
-    # The default of each option; only other values are written.
-    own_options: dict[str, Any]
+def with_options(field: Any, deconstructed: Deconstructed) -> Deconstructed:
+    """Name a field's own options, and a lasting path, in what migrations write.
 
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        field: Any = super()
-        name, path, args, kwargs = field.deconstruct()
-        for option, default in self.own_options.items():
-            kwargs.pop(option, None)
-            if getattr(self, option) != default:
-                kwargs[option] = getattr(self, option)
-        if path.startswith("django_hilo.fields."):
-            # Migrations name this path, which must not change with our modules.
-            path = f"django_hilo.fields.{path.rpartition('.')[2]}"
-        return name, path, args, kwargs
+    ``field.own_options`` has the default of each; only other values are written.
+    """
+    name, path, args, kwargs = deconstructed
+    for option, default in field.own_options.items():
+        kwargs.pop(option, None)
+        if getattr(field, option) != default:
+            kwargs[option] = getattr(field, option)
+    if path.startswith("django_hilo.fields."):
+        # Migrations name this path, which must not change with our modules.
+        path = f"django_hilo.fields.{path.rpartition('.')[2]}"
+    return name, path, args, kwargs

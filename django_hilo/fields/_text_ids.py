@@ -9,7 +9,7 @@ from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo.fields._assigns_ids import AssignsIds
+from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
 Text = str | Combinable | None
@@ -44,7 +44,7 @@ else:
             return cls  # types mean nothing at run time
 
 
-class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
+class IdField(GivesIds, _CharField[Set_contra, Got_co]):
     """A text id; subclasses define where its numbers come from."""
 
     # An object without an id must start as None: Django takes "" for a saved key.
@@ -90,7 +90,8 @@ class IdField(AssignsIds, _CharField[Set_contra, Got_co]):
                 params={"id": value, "own": self.collection_name},
             )
 
-    def note_explicit(self, value: Any) -> None:
+    def warn_of(self, value: Any) -> None:
+        """Warn, once a process, of an explicit id that is not one of the collection."""
         is_given = isinstance(value, str | int)
         if is_given and not (self._has_warned or self.takes(value)):
             warnings.warn(

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.fields._options import WritesOptions
+from django_hilo.fields._options import Deconstructed, with_options
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import wrap_saves
 from django_hilo.sharding import BUCKETS, bucket_of
@@ -31,7 +31,7 @@ class _FromSource(DeferredAttribute):
         instance.__dict__[self.field.attname] = value
 
 
-class BucketField(WritesOptions, _IntegerField):
+class BucketField(_IntegerField):
     """The bucket of an id as a column, 0 to 1,048,575, to distribute rows by.
 
     ``source`` names the field of the id, or a relation to its object. The attribute
@@ -52,6 +52,9 @@ class BucketField(WritesOptions, _IntegerField):
     def contribute_to_class(self, cls: Any, *args: Any, **kwargs: Any) -> None:
         super().contribute_to_class(cls, *args, **kwargs)
         wrap_saves(cls)
+
+    def deconstruct(self) -> Deconstructed:
+        return with_options(self, super().deconstruct())
 
     def db_check(self, connection: Any) -> str:
         column = connection.ops.quote_name(self.column)

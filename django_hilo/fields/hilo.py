@@ -9,23 +9,113 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
-from django_hilo._allocation.target import CounterField, Target, ids_of
+from django_hilo._allocation.target import Target, counter_of_rows, ids_of
 from django_hilo.counters.gapless import seed_gapless_number
+from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
-from django_hilo.fields._assigns_ids import notes_of
+from django_hilo.fields._assigned_ids import AssignedIds, notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
-from django_hilo.fields._notes import Instances
-from django_hilo.fields._save import Before, Save
+from django_hilo.fields._gapless_numbers import giving
+from django_hilo.fields._ids import Before, Instances, Save
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
-from django_hilo.fields.gapless import assigning
-from django_hilo.identifiers import (
-    MAX_WIDTH,
-    parse_alike,
-)
+from django_hilo.identifiers import MAX_WIDTH, parse_alike
 
 
-class HiLoField(IdField[Set_contra, Got_co], CounterField):
+class HiLoIds(AssignedIds):
+    """The ids of a `HiLoField`: a number of its counter in a text, perhaps anchored."""
+
+    def needs_gapless(self, instance: models.Model) -> bool:
+        return self._asks(instance, GAPLESS) or self.was_taken_back(instance)
+
+    def answer(
+        self,
+        others: list[models.Model],
+        found: dict[str, int],
+        using: str,
+        save: Save | None,
+    ) -> None:
+        if not self.field.server_ids:
+            return
+        asking = [each for each in others if self._asks(each)]
+        wide = [each for each in asking if not self.needs_gapless(each)]
+        if wide:
+            if found:
+                self.avoid(found, using)
+            if save is not None:
+                save.given.append(Before(self, wide))
+            self._give_wide(wide, using)
+        gapless = [each for each in others if self.needs_gapless(each)]
+        if save is not None:
+            beside = _untagged(found) if gapless else []
+            save.blocks.append(giving(self, gapless, using, beside))
+
+    def note_explicit(self, value: Any) -> None:
+        if not self.field.is_valid_request(value):
+            self.field.warn_of(value)
+
+    def _give_wide(self, instances: list[models.Model], using: str) -> None:
+        ends = self._ends(instances, MAX_WIDTH)
+        wide = self.target(using)._replace(width=MAX_WIDTH)
+        slices = allocate(wide, len(instances))
+        ids = list(map(operator.add, ids_of(wide, slices), ends))
+        self.set_ids(instances, ids, using, notes_of(slices, using))
+
+    def give(
+        self, instances: list[models.Model], using: str, save: Save | None
+    ) -> None:
+        field = self.field
+        ends = [] if field.anchor is None else self._ends(instances, field.width or 1)
+        ids, notes = self.next_ids(len(instances), using)
+        if ends:
+            ids = list(map(operator.add, ids, ends))
+        if field.convention is None:
+            self.set_ids(instances, ids, using, notes)
+            return
+        # One at a time: the next call may look at the ids before it.
+        for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - without end
+            made, number = id_by(field.convention, instance, id, field)
+            known = note and replace(note, number=number)
+            self.set_ids([instance], [made], using, [known])
+
+    def _ends(self, instances: Instances, digits: int) -> list[str]:
+        """Return what follows the numbers; raises `HiLoError` if it is too long."""
+        field, ends = self.field, [self.end_of(each) for each in instances]
+        longest = max(ends, key=len)
+        collection = field.collection_name
+        least = len(collection) + 1 + digits + len(longest)
+        if field.convention is None and field.max_length and least > field.max_length:
+            raise HiLoError(
+                f"An id of {collection!r} that ends in {longest!r} has at least "
+                f"{least} characters, but {field} allows {field.max_length}. Raise "
+                f"max_length and migrate."
+            )
+        return ends
+
+    def end_of(self, instance: models.Model) -> str:
+        anchor = self.field.anchor
+        return "" if anchor is None else "$" + anchor_of(instance, anchor)
+
+    def _asks(self, instance: models.Model, end: str = "") -> bool:
+        """Whether an instance's id asks for another one; raises ValidationError."""
+        value = self.value_of(instance)
+        asks = instance._state.adding and self.field.is_valid_request(value)
+        return bool(asks and value.endswith(end))
+
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+        id = self.field.parsed(value, using)
+        if id is None or id.collection.lower() != target.collection.lower():
+            return None
+        return id.number if id.node_tag in ("", target.node_tag) else None
+
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
+        super().raise_over(ids, using)
+        untagged = _untagged(ids) if self.field.server_ids else []
+        if untagged:
+            seed_gapless_number(self.field.collection_name, max(untagged), using)
+
+
+class HiLoField(IdField[Set_contra, Got_co]):
     """A text id such as ``orders/33-A``, given when the object is first saved.
 
     - ``collection`` names the counter; the default is the plural of the model's name
@@ -44,6 +134,9 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
     - ``max_length`` is 64 by default, and 128 with an anchor.
     """
 
+    kind = HiLoIds
+    is_integer = False
+    source = None
     own_options = {
         **IdField.own_options,
         **dict.fromkeys(("anchor", "convention", "width", "capacity", "max_capacity")),
@@ -72,95 +165,24 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
         super().__init__(verbose_name, any_id=any_id, **kwargs)
 
     def takes(self, value: Any) -> bool:
-        is_request = self._is_valid_request(value)
+        is_request = self.is_valid_request(value)
         return is_request or self.convention is not None or super().takes(value)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         saved = super().pre_save(model_instance, add)
         value = getattr(model_instance, self.attname)
         may_ask = add and isinstance(value, str) and not value[-1:].isalnum()
-        if may_ask and self._is_valid_request(value):
+        if may_ask and self.is_valid_request(value):
             raise HiLoError(
                 f"{value!r} requests an id, which only save() of a new object and "
                 f"bulk_create() of a HiLoManager provide."
             )
         return saved
 
-    def needs_gapless(self, instance: models.Model) -> bool:
-        return self._asks(instance, GAPLESS) or self.was_taken_back(instance)
+    def counter_of(self, using: str) -> tuple[str, Source]:
+        return counter_of_rows(self.collection_name, using)
 
-    def answer(
-        self,
-        others: list[models.Model],
-        found: dict[str, int],
-        using: str,
-        save: Save | None,
-    ) -> None:
-        if not self.server_ids:
-            return
-        asking = [each for each in others if self._asks(each)]
-        wide = [each for each in asking if not self.needs_gapless(each)]
-        if wide:
-            if found:
-                self.avoid(found, using)
-            if save is not None:
-                save.given.append(Before(self, wide))
-            self._give_wide(wide, using)
-        gapless = [each for each in others if self.needs_gapless(each)]
-        if save is not None:
-            beside = _untagged(found) if gapless else []
-            save.blocks.append(assigning(self, gapless, using, beside))
-
-    def note_explicit(self, value: Any) -> None:
-        if not self._is_valid_request(value):
-            super().note_explicit(value)
-
-    def _give_wide(self, instances: list[models.Model], using: str) -> None:
-        ends = self._ends(instances, MAX_WIDTH)
-        wide = self.target(using)._replace(width=MAX_WIDTH)
-        slices = allocate(wide, len(instances))
-        ids = list(map(operator.add, ids_of(wide, slices), ends))
-        self.assign(instances, ids, using, notes_of(slices, using))
-
-    def give(self, instances: list[models.Model], using: str) -> None:
-        ends = [] if self.anchor is None else self._ends(instances, self.width or 1)
-        ids, slices = self.next_ids(len(instances), using)
-        notes = notes_of(slices, using)
-        if ends:
-            ids = list(map(operator.add, ids, ends))
-        if self.convention is None:
-            self.assign(instances, ids, using, notes)
-            return
-        # One at a time: the next call may look at the ids before it.
-        for instance, id, note in zip(instances, ids, notes):  # noqa: B905 - as in assign()
-            made, number = id_by(self.convention, instance, id, self)
-            known = note and replace(note, number=number)
-            self.assign([instance], [made], using, [known])
-
-    def _ends(self, instances: Instances, digits: int) -> list[str]:
-        """Return what follows the numbers; raises `HiLoError` if it is too long."""
-        ends = [self.end_of(each) for each in instances]
-        longest = max(ends, key=len)
-        collection = self.collection_name
-        least = len(collection) + 1 + digits + len(longest)
-        if self.convention is None and self.max_length and least > self.max_length:
-            raise HiLoError(
-                f"An id of {collection!r} that ends in {longest!r} has at least "
-                f"{least} characters, but {self} allows {self.max_length}. Raise "
-                f"max_length and migrate."
-            )
-        return ends
-
-    def end_of(self, instance: models.Model) -> str:
-        return "" if self.anchor is None else "$" + anchor_of(instance, self.anchor)
-
-    def _asks(self, instance: models.Model, end: str = "") -> bool:
-        """Whether an instance's id asks for another one; raises ValidationError."""
-        value = self.value_of(instance)
-        asks = instance._state.adding and self._is_valid_request(value)
-        return asks and value.endswith(end)
-
-    def _is_valid_request(self, value: Any) -> bool:
+    def is_valid_request(self, value: Any) -> bool:
         """Whether a value asks for an id; raises ValidationError if it may not."""
         if not is_request(value):
             return False
@@ -177,18 +199,6 @@ class HiLoField(IdField[Set_contra, Got_co], CounterField):
             return True
         params = {"id": value, "end": value[-1], "own": self.collection_name}
         raise ValidationError(refusal, code="server_ids", params=params)
-
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
-        id = self.parsed(value, using)
-        if id is None or id.collection.lower() != target.collection.lower():
-            return None
-        return id.number if id.node_tag in ("", target.node_tag) else None
-
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
-        super().raise_over(ids, using)
-        untagged = _untagged(ids) if self.server_ids else []
-        if untagged:
-            seed_gapless_number(self.collection_name, max(untagged), using)
 
 
 def _untagged(ids: dict[str, int]) -> list[int]:

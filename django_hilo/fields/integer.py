@@ -1,8 +1,6 @@
 """The integer key that is given before the row is inserted: `HiLoBigAutoField`."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, connections, models
@@ -11,7 +9,6 @@ from django.db.models.expressions import Combinable
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.numbers_in_tests import write_before_default
 from django_hilo._allocation.target import (
-    CounterField,
     Target,
     given_source,
     has_models,
@@ -22,10 +19,10 @@ from django_hilo._database.own_connection import in_tests
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
-from django_hilo.fields._assigns_ids import AssignsIds, notes_of
+from django_hilo.fields._assigned_ids import AssignedIds
 from django_hilo.fields._collection_names import collection_of_keys
-from django_hilo.fields._notes import Instances
-from django_hilo.fields._save import Save
+from django_hilo.fields._ids import Instances, Save
+from django_hilo.fields.saving import GivesIds
 from django_hilo.sources.key_sequence import source_of
 
 if TYPE_CHECKING:
@@ -41,7 +38,87 @@ _HISTORICAL = "__fake__"
 _RECORDER = "django.db.migrations.recorder"
 
 
-class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
+class IntegerIds(AssignedIds):
+    """The numbers of a `HiLoBigAutoField`.
+
+    In a migration that runs before the tables of django_hilo exist, or without the app,
+    the column's default gives them. Django's own record of migrations is one such case.
+    """
+
+    is_set_late = True
+
+    def __init__(self, field: Any) -> None:
+        super().__init__(field)
+        module = field.model.__module__
+        # A project may have removed the app, and kept its migrations.
+        is_left = module == _HISTORICAL and not has_models()
+        self.has_no_counter = is_left or module == _RECORDER
+
+    def assign(
+        self, instances: Instances, using: str, save: Save | None = None
+    ) -> dict[str, int]:
+        try:
+            return {} if self.has_no_counter else super().assign(instances, using, save)
+        except TableMissing as error:
+            self._leave_to_default(error)
+            return {}
+
+    def assign_on_conflict(self, instances: Instances, save: Save) -> dict[str, int]:
+        """Leave new numbers to the default, because an existing row keeps its own."""
+        if self.has_no_counter:
+            return {}
+        if self.shares_numbers_with_default(save.using):
+            write_before_default(self.target(save.using))
+            return self.assign(self._sort_out(instances, save.using)[1], save.using)
+        return super().assign_on_conflict(instances, save)
+
+    def give(
+        self, instances: list[models.Model], using: str, save: Save | None
+    ) -> None:
+        numbers, notes = self.next_ids(len(instances), using)
+        self.set_ids(instances, numbers, using, notes, is_late=save is not None)
+
+    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
+        return {} if self.has_no_counter else super().explicit_ids(instances, using)
+
+    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+        try:
+            return max(int(value), 0) or None
+        except (TypeError, ValueError, OverflowError):
+            return None  # the database will refuse it
+
+    def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:
+        # How PostgreSQL, MySQL and SQLite name the key that a row has already: the
+        # sequence, or the counter, was set back, or SQL inserted rows above it.
+        table = self.field.model._meta.db_table
+        signs = "_pkey", "PRIMARY", f"{table}.{self.field.column}"
+        is_named = any(each in str(error) for each in signs)
+        if is_named and any(self.assigned_for(each) == using for each in instances):
+            explicit_ids.drop_held(self.target(using))
+
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
+        try:
+            super().raise_over(ids, using)
+        except TableMissing as error:
+            self._leave_to_default(error)
+
+    def shares_numbers_with_default(self, using: str) -> bool:
+        """Whether the column's own numbering never gives one of our numbers."""
+        dialect = dialect_of(connections[using])
+        shares = dialect.draws_keys_from_sequence or dialect.raises_key_default
+        return shares and given_source(self.field) is None
+
+    def _leave_to_default(self, error: TableMissing) -> None:
+        """Leave numbers to the column's default: the counter will start over them."""
+        if self.field.is_historical:
+            # The model does not outlive its migration, so it need not ask again.
+            self.has_no_counter = True
+        else:
+            text = "The database assigns the keys of %s, not django-hilo: %s"
+            logger.warning(text, self.field.model._meta.label, error)
+
+
+class HiLoBigAutoField(GivesIds, _BigAutoField):
     """A BigAutoField whose number is given before the row is inserted.
 
     Column, default of the database and migrations are those of a BigAutoField. The
@@ -54,9 +131,8 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     - ``capacity`` and ``max_capacity`` bound the size of ranges.
     """
 
+    kind = IntegerIds
     is_integer = True
-    is_set_late = True
-    _misses_tables = False
     own_options = dict.fromkeys(("collection", "source", "capacity", "max_capacity"))
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
 
@@ -85,13 +161,6 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
         """Whether the model is one of a migration."""
         return bool(self.model.__module__ == _HISTORICAL)
 
-    @property
-    def _has_no_counter(self) -> bool:
-        module = self.model.__module__
-        # A project may have removed the app, and kept its migrations.
-        is_left = module == _HISTORICAL and not has_models()
-        return is_left or self._misses_tables or bool(module == _RECORDER)
-
     def counter_of(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
         named = self.collection_name
@@ -100,85 +169,11 @@ class HiLoBigAutoField(AssignsIds, _BigAutoField, CounterField):
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
-        using = self._alias_of_plain_bulk(instance)
-        if self._has_no_counter:
+        ids: Any = self.ids
+        if ids.has_no_counter:
             return None
-        if self._shares_numbers_with_default(using):
+        if ids.shares_numbers_with_default(self.alias_of_plain_bulk(instance)):
             for alias in connections if in_tests() else ():
-                write_before_default(self.target(alias))
+                write_before_default(ids.target(alias))
             return None
         return super().get_pk_value_on_save(instance)
-
-    def _shares_numbers_with_default(self, using: str) -> bool:
-        dialect = dialect_of(connections[using])
-        shares = dialect.draws_keys_from_sequence or dialect.raises_key_default
-        return shares and given_source(self) is None
-
-    def assign_on_conflict(
-        self, instances: Instances, using: str, save: Save
-    ) -> dict[str, int]:
-        """Leave new numbers to the default, because an existing row keeps its own."""
-        if self._has_no_counter:
-            return {}
-        if self._shares_numbers_with_default(using):
-            write_before_default(self.target(using))
-            return self.assign_missing(self.sort_out(instances, using)[1], using)
-        return super().assign_on_conflict(instances, using, save)
-
-    def assign_missing(
-        self, instances: Instances, using: str, save: Save | None = None
-    ) -> dict[str, int]:
-        """Give numbers to the instances that have none, with one reservation at most.
-
-        In a migration that runs before the tables of django_hilo exist, or without the
-        app, the column's default gives them. Django's own record of migrations is one
-        such case.
-        """
-        if self._has_no_counter:
-            return {}
-        return super().assign_missing(instances, using, save)
-
-    def give(self, instances: list[models.Model], using: str) -> None:
-        with self._tables_may_be_missing():
-            ids, slices = self.next_ids(len(instances), using)
-            self.assign(instances, ids, using, notes_of(slices, using))
-
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        return {} if self._has_no_counter else super().explicit_ids(instances, using)
-
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
-        try:
-            return max(int(value), 0) or None
-        except (TypeError, ValueError, OverflowError):
-            return None  # the database will refuse it
-
-    def note_refused(
-        self, instances: Instances, error: IntegrityError, using: str
-    ) -> None:
-        # How PostgreSQL, MySQL and SQLite name the key that a row has already: the
-        # sequence, or the counter, was set back, or SQL inserted rows above it.
-        signs = "_pkey", "PRIMARY", f"{self.model._meta.db_table}.{self.column}"
-        is_named = any(each in str(error) for each in signs)
-        if is_named and any(self.assigned_for(each) == using for each in instances):
-            explicit_ids.drop_held(self.target(using))
-
-    def avoid(self, ids: dict[str, int], using: str) -> None:
-        with self._tables_may_be_missing():
-            super().avoid(ids, using)
-
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
-        with self._tables_may_be_missing():
-            super().raise_over(ids, using)
-
-    @contextmanager
-    def _tables_may_be_missing(self) -> Iterator[None]:
-        """Leave numbers to the column's default: the counter will start over them."""
-        try:
-            yield
-        except TableMissing as error:
-            if self.is_historical:
-                # The model does not outlive its migration, so it need not ask again.
-                self._misses_tables = True
-            else:
-                text = "The database assigns the keys of %s, not django-hilo: %s"
-                logger.warning(text, self.model._meta.label, error)

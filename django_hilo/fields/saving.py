@@ -1,18 +1,23 @@
-"""Whether ``save()`` gives an id: the methods of models that are wrapped for it.
+"""What Django calls to save: the methods of models that are wrapped, and of fields.
 
 Each wrapper passes on what it was given, as it was given, since models may override
 what we wrap with parameters of their own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
+from django.core import checks
 from django.db import IntegrityError, models, router
 
-from django_hilo.fields._late_keys import hide, is_to_hide, show
-from django_hilo.fields._notes import ReadsNotes, id_fields
-from django_hilo.fields._save import Save
+from django_hilo._allocation.target import has_models
+from django_hilo.fields._collection_names import (
+    collection_of_links,
+    default_collection,
+)
+from django_hilo.fields._ids import Ids, Save, ids_of, save_of
+from django_hilo.fields._options import with_options
 
 # The parameters of what is wrapped.
 _SAVE_BASE = ("raw", "force_insert", "force_update", "using", "update_fields")
@@ -21,6 +26,78 @@ _FORCE_INSERT = _SAVE_TABLE.index("force_insert")
 _RETURNING = ("manager", "using", "fields", "returning_fields").index(
     "returning_fields"
 )
+
+
+class GivesIds:
+    """The part of a field that gives an object its id before the row is inserted."""
+
+    model: Any
+    attname: Any
+    own_options: dict[str, Any]
+    collection: str | None
+    # What it knows of its ids; None for a copy.
+    ids: Ids | None
+    # Of each kind of fields.
+    kind: type[Ids]
+    # Whether a history (django-simple-history) copied the field from another model:
+    # then its values are ids of that model, and it gives none.
+    is_copy = False
+
+    @property
+    def collection_name(self) -> str:
+        """The collection, as ids show it."""
+        if self.collection is not None:
+            return self.collection
+        is_made = self.model._meta.auto_created
+        name_of = collection_of_links if is_made else default_collection
+        return name_of(self.model.__name__)
+
+    def contribute_to_class(self, cls: Any, name: str, *args: Any, **kw: Any) -> None:
+        owner = getattr(self, "model", None)
+        # A model may add its own field again, and abstract models share theirs.
+        if owner not in (None, cls) and not owner._meta.abstract:
+            self.is_copy = all(each is not self for each in owner._meta.local_fields)
+        field: Any = super()
+        field.contribute_to_class(cls, name, *args, **kw)
+        self.ids = None if self.is_copy else self.kind(self)
+        if not self.is_copy:
+            wrap_saves(cls)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        field: Any = super()
+        return with_options(self, field.deconstruct())
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        # Here, because without the app none of its own checks is registered.
+        field: Any = super()
+        found: list[checks.CheckMessage] = field.check(**kwargs)
+        if not has_models():
+            hint = "Add 'django_hilo' to INSTALLED_APPS, and run migrate."
+            text = f"A {type(self).__name__} needs the app django_hilo."
+            id = "django_hilo.E114"
+            found.append(checks.Error(text, hint=hint, obj=self, id=id))
+        return found
+
+    # These two give ids in the bulk_create() of a plain manager alone: in saves, and in
+    # that of a HiLoManager, the id is there.
+
+    def get_pk_value_on_save(self, instance: models.Model) -> Any:
+        if self.ids is not None and save_of(instance) is None:
+            self.ids.assign([instance], self.alias_of_plain_bulk(instance))
+        return getattr(instance, self.attname)
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        if add and self.ids is not None and save_of(model_instance) is None:
+            using = self.alias_of_plain_bulk(model_instance)
+            # The id stays an assigned one: the INSERT may be refused.
+            found = self.ids.assign([model_instance], using)
+            if found:
+                self.ids.raise_over(found, using)
+        return getattr(model_instance, self.attname)
+
+    def alias_of_plain_bulk(self, instance: models.Model) -> str:
+        """Guess the alias, without the hints of the queryset: W107 warns of it."""
+        return router.db_for_write(type(instance))
 
 
 def with_buckets(model: type[models.Model], names: Iterable[str]) -> list[str]:
@@ -52,8 +129,10 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
     @wraps(save_base)
     def wrapper(self: models.Model, *args: Any, **options: Any) -> None:
         given = dict(zip(_SAVE_BASE, args, strict=False), **options)
-        raw, names = given.get("raw"), given.get("update_fields")
+        if given.get("raw"):
+            return save_base(self, *args, **options)
         using = given.get("using") or router.db_for_write(type(self), instance=self)
+        names = given.get("update_fields")
         # Django inserts a parent's row in any case. A proxy has a model without a link.
         inserts_parent = any(self._meta.parents.values()) and self.pk is None
         only_updates = not inserts_parent and (given.get("force_update") or names)
@@ -63,43 +142,24 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
                 with_buckets(type(self), names)
             )
             args = args[: _SAVE_BASE.index("update_fields")]
-        elif self._meta.parents and not (raw or only_updates):
+        elif self._meta.parents and not only_updates:
             _pass_keys_up(self, type(self))
         is_new = self._state.adding or self.pk is None
-        save, late = Save(), []
-        for field in () if raw else id_fields(type(self)):
+        save, late = Save([self], using), []
+        for ids in ids_of(type(self)):
             if only_updates:
-                field.refuse_update(self, using, names)
-            elif is_new or field.is_key or field.is_rolled_back(self, using):
-                if field.is_set_late and is_to_hide(self, field):
-                    late.append(field)
-                field.assign_missing([self], using, save)
+                ids.refuse_update(self, using, names)
+            elif is_new or ids.is_key or ids.is_rolled_back(self, using):
+                if found := ids.assign([self], using, save):
+                    save.explicit[ids] = found
+                if ids.is_set_late:
+                    late.append(ids)
         if late:
-            hide(self, late)
-        write = partial(save_base, self, *args, **options)
-        try:
-            if save.blocks:
-                with save.around():
-                    write()
-            else:
-                write()
-        except BaseException as error:
-            show(self, late)
-            _take_off_refused(self, save, error)
-            raise
+            save.hide(self, late)
+        with save:
+            return save_base(self, *args, **options)
 
     return wrapper
-
-
-def _take_off_refused(instance: Any, save: Save, error: BaseException) -> None:
-    """Take the ids off that a save gave, if its INSERT was refused.
-
-    Not if a receiver, or a method around it, failed before or after.
-    """
-    was_refused = getattr(instance._state, "hilo_refused", False)
-    instance._state.hilo_refused = False
-    if was_refused and isinstance(error, IntegrityError):
-        save.take_off()
 
 
 def _pass_keys_up(instance: models.Model, model: Any) -> None:
@@ -126,23 +186,18 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     @wraps(save_table)
     def wrapper(self: models.Model, *args: Any, **options: Any) -> bool:
         given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
-        write = partial(_save_ids, save_table, self, args, options, given)
-        if not given.get("raw"):
-            return write({})
-        # Fixtures get here without save_base().
-        save = Save()
-        known: dict[Any, dict[str, int]] = {}
-        for field in id_fields(type(self)):
-            if field.model is given["cls"] and field.is_key:
-                known[field] = field.assign_missing([self], given["using"], save)
+        save = save_of(self)
+        if save is not None and not given.get("raw"):
+            return _save_ids(save_table, self, args, options, given, save)
+        # A fixture's, which comes without save_base().
+        using, save = given["using"], Save([self], given["using"])
+        for ids in ids_of(type(self)):
+            if ids.field.model is given["cls"] and ids.is_key:
+                save.explicit[ids] = ids.assign([self], using, save)
             else:  # the row of a parent, whose key this one has
-                field.make_sure([self], given["using"])
-        try:
-            with save.around():
-                return write(known)
-        except IntegrityError as error:
-            _take_off_refused(self, save, error)
-            raise
+                ids.make_sure([self], using)
+        with save:
+            return _save_ids(save_table, self, args, options, given, save)
 
     return wrapper
 
@@ -153,73 +208,58 @@ def _save_ids(
     args: tuple[Any, ...],
     options: dict[str, Any],
     given: dict[str, Any],
-    known: dict[Any, dict[str, int]],
+    save: Save,
 ) -> bool:
     """Write a row, and note what became of the ids in it.
 
-    ``given`` are the arguments by their names, ``known`` the explicit ids of fields
-    that were looked at already.
+    ``given`` are the arguments by their names.
     """
-    using = given["using"]
-    state: Any = instance._state
+    model, using = given["cls"], save.using
+    own = ids_of(type(instance))
+    if instance._meta.parents:
+        own = [each for each in own if each.field.model is model]
     may_insert = not (given.get("force_update") or given.get("update_fields"))
-    fields, inherits = id_fields(type(instance)), instance._meta.parents
-    own = (
-        [each for each in fields if each.model is given["cls"]] if inherits else fields
-    )
-    explicit: list[Any] = []
-    for field in own:
-        if field.is_set_late and may_insert:
-            show(instance, [field])
-        alias = field.assigned_for(instance)
-        if alias != using and not field.is_missing(instance):
-            explicit.append(field)
-            if state.adding and field not in known:
-                # Receivers of pre_save may have set it, after the look of save_base().
-                known[field] = field.check_explicit([instance], using)
-        is_key = field.primary_key or field.is_key
-        if alias is not None and may_insert and is_key:
-            # Django passes force_insert in either way.
-            if len(args) > _FORCE_INSERT:
-                args = (*args[:_FORCE_INSERT], True, *args[_FORCE_INSERT + 1 :])
-            else:
-                options["force_insert"] = True
-    state.hilo_handled, state.hilo_refused = True, False
+    if save.late and may_insert:
+        save.show()
+    assigned = [ids for ids in own if ids.look_again(instance, save)]
+    if may_insert and any(ids.is_key for ids in assigned):
+        # Django passes force_insert in either way.
+        if len(args) > _FORCE_INSERT:
+            args = (*args[:_FORCE_INSERT], True, *args[_FORCE_INSERT + 1 :])
+        else:
+            options["force_insert"] = True
     try:
         updated = save_table(instance, *args, **options)
     except IntegrityError as error:
-        for field in own if state.hilo_refused else ():
-            field.note_refused([instance], error, using)
+        for ids in own if save.is_refused else ():
+            ids.refused([instance], error, using)
         raise
-    finally:
-        state.hilo_handled = False
-    state.hilo_refused = False
-    for field in own:
-        field.note_inserted([instance])
-    if explicit and not updated:
-        _raise_over(instance, explicit, known, given)
+    save.is_refused = False
+    for ids in own:
+        ids.inserted([instance])
+    if save.explicit and not updated:
+        if model is instance._meta.concrete_model:
+            # As Django does next: the row is there, whatever becomes of the floor.
+            instance._state.db, instance._state.adding = using, False
+        for ids in own:
+            _raise_over(instance, ids, save)
     return updated
 
 
-def _raise_over(instance: Any, explicit: list[Any], known: Any, given: Any) -> None:
-    """Keep the counters over the explicit ids of a row that was inserted."""
-    using = given["using"]
-    if given["cls"] is instance._meta.concrete_model:
-        # As Django does next: the row is there, whatever becomes of the floor.
-        instance._state.db, instance._state.adding = using, False
-    for field in explicit:
-        found = (
-            known[field] if field in known else field.explicit_ids([instance], using)
-        )
-        if found:
-            field.raise_over(found, using)
+def _raise_over(instance: models.Model, ids: Ids, save: Save) -> None:
+    """Keep a counter over the explicit id of a row that was inserted."""
+    found = save.explicit.pop(ids, {})
+    if found is None:
+        found = ids.explicit_ids([instance], save.using)
+    if found:
+        ids.raise_over(found, save.using)
 
 
 def without_known(
     returning: Sequence[Any] | None, objects: Iterable[models.Model]
 ) -> Sequence[Any] | None:
     """Return the fields to ask an INSERT for: not for a key that the objects have."""
-    if not returning or len(returning) > 1 or not isinstance(returning[0], ReadsNotes):
+    if not returning or len(returning) > 1 or not getattr(returning[0], "ids", None):
         return returning
     name = returning[0].attname
     for each in objects:
@@ -234,13 +274,14 @@ def _note_refusal(do_insert: Callable[..., Any]) -> Any:
 
     @wraps(do_insert)
     def wrapper(self: Any, *args: Any, **options: Any) -> Any:
-        if len(args) > _RETURNING:
+        if len(args) > _RETURNING and args[_RETURNING]:
             returning = without_known(args[_RETURNING], [self])
             args = (*args[:_RETURNING], returning, *args[_RETURNING + 1 :])
         try:
             return do_insert(self, *args, **options)
         except IntegrityError:
-            self._state.hilo_refused = True
+            if save := save_of(self):
+                save.is_refused = True
             raise
 
     return wrapper

@@ -251,7 +251,7 @@ def test_the_child_of_a_fork_inside_a_transaction_knows_nothing():
         child = os.fork()
         if not child:
             connection.run_on_commit = []
-            doubtful = Order._meta.pk.is_rolled_back(order, "default")
+            doubtful = Order._meta.pk.ids.is_rolled_back(order, "default")
             os.write(writer, str(doubtful).encode())
             os._exit(0)
         os.waitpid(child, 0)

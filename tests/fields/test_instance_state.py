@@ -41,6 +41,6 @@ def test_fields_whose_names_nearly_meet():
     stock = Stock()
     fields = Stock._meta.concrete_fields
     for number, field in enumerate(fields):
-        field.assign([stock], [f"x/{number}"], f"alias{number}", [None])
-    found = [field.assigned_for(stock) for field in fields]
+        field.ids.set_ids([stock], [f"x/{number}"], f"alias{number}", [None])
+    found = [field.ids.assigned_for(stock) for field in fields]
     assert found == ["alias0", "alias1", "alias2", "alias3"]

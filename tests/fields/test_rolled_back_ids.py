@@ -590,5 +590,5 @@ def test_objects_that_are_kept_keep_no_connection(model, is_undone):
     gc.collect()
     assert model.objects.count() == (0 if is_undone else 30)
     field = model._meta.pk
-    assert {field.is_rolled_back(each, "default") for each in kept} == {is_undone}
+    assert {field.ids.is_rolled_back(each, "default") for each in kept} == {is_undone}
     assert not [each for each in wrappers if each() is not None]

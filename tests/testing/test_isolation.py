@@ -130,7 +130,9 @@ class TestObjectsAgain(TestCase):
         item = Item.objects.create()
         taken = Item(name="again")
         with (
-            patch.object(Item._meta.pk, "next_ids", return_value=([item.pk], [])),
+            patch.object(
+                Item._meta.pk.ids, "next_ids", return_value=([item.pk], [None])
+            ),
             pytest.raises(IntegrityError),
             transaction.atomic(),
         ):

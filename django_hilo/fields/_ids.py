@@ -1,0 +1,288 @@
+"""What Django's saves and the fields say to each other: `Ids`, `Save` and `Note`.
+
+An object has one attribute on its ``_state`` for each field, a tuple of four: the id
+that the field gave it, the alias that it was given for (None once a row has it), the
+`Note` of what may become of it, if anything may, and whether receivers of ``pre_save``
+must not see it. An *assigned* id is one that no row has yet: the save needs no UPDATE
+first, and the id raises no floor. Every other id is *explicit*.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
+from types import TracebackType
+from typing import Any, Self
+
+from django.db import IntegrityError, models
+
+from django_hilo._database.transaction import Mark, Outcome
+
+Instances = Sequence[models.Model]
+
+# Followed by the attname of the field.
+GIVEN = "hilo_given_"
+
+_state_of = attrgetter("_state")
+
+
+@dataclass(eq=False)
+class Note:
+    """What may become of ids that were given together; it never changes.
+
+    It stays in this process: a pickle has None in its place, so an id is all that is
+    known of a pickled object once a row has it.
+    """
+
+    # The alias that they were assigned for.
+    using: str
+    # What becomes of the transaction that took the numbers; None: nobody can know.
+    mark: Mark | None
+    # The number of an id that a convention made.
+    number: int | None = None
+    # Whether a rollback takes the number back, and what the value was before it.
+    is_gapless: bool = False
+    before: Any = None
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether the transaction that took the numbers was rolled back."""
+        return self.mark is not None and self.mark.outcome is Outcome.ROLLED_BACK
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+    def __deepcopy__(self, memo: object) -> Note:
+        return self
+
+
+class Ids(ABC):
+    """What a field knows of the ids of its objects; each kind of fields has its own."""
+
+    # Whether its numbers are taken one by one, in the caller's transaction.
+    is_gapless = False
+    # Whether receivers of pre_save see none on a new object, as with BigAutoField.
+    is_set_late = False
+
+    def __init__(self, field: Any) -> None:
+        self.field = field
+        self.attname: str = field.attname
+        self.name = GIVEN + self.attname
+
+    @cached_property
+    def is_key(self) -> bool:
+        """Whether the field is the model's primary key, or a part of it."""
+        return self.field.primary_key or self.field in self.field.model._meta.pk_fields
+
+    @abstractmethod
+    def refuse_update(
+        self, instance: models.Model, using: str, names: Iterable[str] | None
+    ) -> None:
+        """Raise `HiLoError` if an update would write to, or with, a rolled-back id.
+
+        ``names`` are the fields that are written; None: all.
+        """
+
+    @abstractmethod
+    def is_rolled_back(self, instance: models.Model, using: str) -> bool:
+        """Whether the number of an id of a row on ``using`` was rolled back."""
+
+    @abstractmethod
+    def assign(
+        self, instances: Instances, using: str, save: Save | None = None
+    ) -> dict[str, int]:
+        """Give ids to the instances that have none, with one reservation at most.
+
+        Returns the explicit ids, texts, with their numbers. Raises `HiLoError` for one
+        that is absurd, and for a rolled-back id that another process may have. Without
+        a ``save`` nobody takes the ids off again.
+        """
+
+    @abstractmethod
+    def assign_on_conflict(self, instances: Instances, save: Save) -> dict[str, int]:
+        """Give ids for rows that are ignored or updated if they exist."""
+
+    @abstractmethod
+    def make_sure(self, instances: Instances, using: str) -> None:
+        """Let instances keep ids that no other process can have; else `HiLoError`."""
+
+    @abstractmethod
+    def look_again(self, instance: models.Model, save: Save) -> bool:
+        """Note an explicit id before its row is written; whether the id is assigned.
+
+        Receivers of ``pre_save`` may have set it since `assign`.
+        """
+
+    @abstractmethod
+    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
+        """Return the explicit ids that the field's own counter could give."""
+
+    @abstractmethod
+    def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:
+        """Drop a range if a row of others has one of its numbers."""
+
+    @abstractmethod
+    def inserted(self, instances: Instances) -> None:
+        """Note that rows have the ids of instances."""
+
+    @abstractmethod
+    def raise_over(self, ids: dict[str, int], using: str) -> None:
+        """Raise the counter to the numbers of explicit ids that were inserted."""
+
+
+def ids_of(model: type[models.Model]) -> list[Ids]:
+    """Return what the fields of a model know of the ids of its objects."""
+    fields, notes = model._meta.fields, vars(model._meta)
+    # Django keeps the fields until one is added.
+    known = notes.get("hilo_ids")
+    if known is None or known[0] is not fields:
+        of_each = [getattr(each, "ids", None) for each in fields]
+        found: list[Ids] = [each for each in of_each if each is not None]
+        # Gapless ones last: their counters stay locked until the commit.
+        found.sort(key=lambda ids: ids.is_gapless)
+        known = notes["hilo_ids"] = fields, found
+    mine: list[Ids] = known[1]
+    return mine
+
+
+class Before:
+    """The ids and keys of instances before a field gives them ids."""
+
+    def __init__(self, ids: Ids, instances: Instances) -> None:
+        self.field, self._instances = ids.field, instances
+        model, name = type(instances[0]) if instances else ids.field.model, ids.attname
+        found = vars(model._meta).setdefault("hilo_names", {})
+        names = found.get(name) or found.setdefault(name, _names(ids.field, model))
+        # Column by column, in C. Keys are never deferred, nor is an id that is missing.
+        self._values: dict[str, list[Any]] = {}
+        for each in names:
+            self._values[each] = list(map(getattr, instances, repeat(each)))
+        states, self._noted = list(map(_state_of, instances)), dict[str, list[Any]]()
+        for each in ("adding", ids.name):
+            self._noted[each] = list(map(getattr, states, repeat(each), repeat(None)))
+        # By identity: an instance without a key cannot be hashed.
+        self._replaced: set[int] = set()
+
+    def replace(self, instances: Iterable[Any], values: Iterable[Any]) -> None:
+        """Let those of the instances that were given ids keep these instead."""
+        given = set(map(id, self._instances))
+        for each, value in zip(instances, values, strict=True):
+            if id(each) in given:
+                setattr(each, self.field.attname, value)
+                self._replaced.add(id(each))
+
+    def restore(self) -> None:
+        """Take the ids off again."""
+        for place, each in enumerate(self._instances):
+            if id(each) not in self._replaced:
+                for name, values in self._values.items():
+                    setattr(each, name, values[place])
+                for name, values in self._noted.items():
+                    setattr(each._state, name, values[place])
+
+
+class Save:
+    """A ``save()`` or ``bulk_create()``, and what its steps know of the ids.
+
+    Entered while Django writes the rows: then `save_of` finds it.
+    """
+
+    def __init__(self, instances: Instances, using: str) -> None:
+        self.using = using
+        # By identity: an instance without a key cannot be hashed.
+        self.instances = set(map(id, instances))
+        # To insert in, where gapless ids are given.
+        self.blocks: list[AbstractContextManager[None]] = []
+        # Of the ids that it gives.
+        self.given: list[Before] = []
+        # The explicit ids, with their numbers; None until a row is inserted with one.
+        self.explicit: dict[Ids, dict[str, int] | None] = {}
+        # Keys that are hidden from receivers of pre_save.
+        self.late: list[tuple[models.Model, Ids]] = []
+        # Whether the database refused the INSERT.
+        self.is_refused = False
+        # What the database told of the ids of rows, which may exist.
+        self.told: list[tuple[Before, list[Any], list[Any]]] = []
+        self._stack: ExitStack | None = None
+
+    def __enter__(self) -> Self:
+        self._around, _running.save = _running.save, self
+        if self.blocks:
+            self._stack = ExitStack()
+            try:
+                for block in self.blocks:  # the last one innermost
+                    self._stack.enter_context(block)
+            except BaseException:
+                self.__exit__(*sys.exc_info())
+                raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _running.save = self._around
+        try:
+            if self._stack is not None:
+                self._stack.__exit__(kind, error, trace)
+        except BaseException as another:
+            error = another
+            raise
+        finally:
+            if error is not None:
+                self.show()
+            # Not if a receiver, or a method around it, failed before or after.
+            if self.is_refused and isinstance(error, IntegrityError):
+                self.take_off()
+
+    def take_off(self) -> None:
+        """Take off the ids that were given, as with a BigAutoField."""
+        # A later one knows what an earlier one gave.
+        for before in reversed(self.given):
+            before.restore()
+
+    def hide(self, instance: models.Model, late: Iterable[Ids]) -> None:
+        """Set keys that are given late to None, until the row is written."""
+        for ids in late:
+            given: Any = getattr(instance._state, ids.name, None)
+            is_late = given is not None and given[3] and given[1] is not None
+            if is_late and given[0] == getattr(instance, ids.attname):
+                setattr(instance, ids.attname, None)
+                self.late.append((instance, ids))
+
+    def show(self) -> None:
+        """Set hidden keys again, unless a receiver has set others."""
+        for instance, ids in self.late:
+            if getattr(instance, ids.attname) is None:
+                key, *_ = vars(instance._state)[ids.name]
+                setattr(instance, ids.attname, key)
+
+
+class _Running(threading.local):
+    save: Save | None = None
+
+
+_running = _Running()
+
+
+def save_of(instance: models.Model) -> Save | None:
+    """Return the save of this thread that writes an instance, if it is running."""
+    save = _running.save
+    return save if save is not None and id(instance) in save.instances else None
+
+
+def _names(field: Any, model: type[models.Model]) -> list[str]:
+    """Return the attributes that a save may set: a field's, and the keys."""
+    meta = model._meta
+    links = list(meta.parents.values())
+    keys = [each for each in meta.concrete_fields if each.primary_key or each in links]
+    return list(dict.fromkeys(each.attname for each in (field, *keys)))
