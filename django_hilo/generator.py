@@ -16,16 +16,11 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import Error
 
-from django_hilo._allocation import explicit_ids, pool
-from django_hilo._allocation.allocate import (
-    allocate,
-    allocate_in_memory,
-    allocate_one,
-    one_in_memory,
-)
+from django_hilo._allocation import explicit_ids, memory
+from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
-from django_hilo._allocation.known_targets import known_target
-from django_hilo._allocation.target import AnyTarget, Target, ids_of, resolve
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.find import AnyTarget, find
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import close_unused
 from django_hilo.counters.own import OwnCounter
@@ -49,7 +44,7 @@ __all__ = [
 ]
 
 logger = logging.getLogger("django_hilo")
-_Taken = tuple[Target, list[Slice]]
+_Taken = tuple[Counter, list[Slice]]
 
 
 def next_number(target: AnyTarget, using: str | None = None) -> int:
@@ -58,10 +53,9 @@ def next_number(target: AnyTarget, using: str | None = None) -> int:
     ``using`` is the database of the rows (``None``: the routers' choice). Raises
     LookupError for an unknown target, and the errors of `reserve` if a range is needed.
     """
-    known = known_target(target, using)
-    is_in_test = known.is_tested and known.connection["atomic_blocks"]
-    taken = None if is_in_test else known.counter.take_one()
-    return taken[0] if taken else allocate(known.target, 1)[0].low
+    counter = find(target, using)
+    taken = counter.memory.take_one()
+    return taken[0] if taken else allocate(counter, 1)[0].low
 
 
 def next_numbers(target: AnyTarget, n: int, using: str | None = None) -> list[int]:
@@ -78,25 +72,25 @@ def next_id(
     `next_number` instead.
     """
     end = "" if anchor is None else f"${check_anchor(anchor)}"
-    id: str = allocate_one(known_target(target, using))[0]
+    id: str = allocate_one(find(target, using))[0]
     return _ended(id, end) if end else id
 
 
 def next_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, for one reservation at most; n >= 1."""
-    return ids_of(*_taken(target, n, using))
+    counter, slices = _taken(target, n, using)
+    return counter.ids_of(slices)
 
 
 def iter_ids(target: AnyTarget, using: str | None = None) -> Iterator[str]:
     """Return an endless iterator of ids, as `next_id` returns them."""
-    known_target(target, using)  # raises the error of an unknown one
+    find(target, using)  # raises the error of an unknown one
     return iter(partial(next_id, target, using), None)
 
 
 async def anext_number(target: AnyTarget, using: str | None = None) -> int:
     """Return the next number; leaves the event loop only when a range is needed."""
-    taken = one_in_memory(known_target(target, using))
-    return taken[0] if taken else (await _ataken(target, 1, using))[1][0].low
+    return (await _ataken(target, 1, using))[1][0].low
 
 
 async def anext_numbers(
@@ -111,16 +105,14 @@ async def anext_id(
 ) -> str:
     """Return the next id; leaves the event loop only when a range is needed."""
     end = "" if anchor is None else f"${check_anchor(anchor)}"
-    known = known_target(target, using)
-    taken = one_in_memory(known)
-    if taken is not None:
-        return _ended(known.id_of(*taken), end)
-    return _ended(ids_of(*await _ataken(target, 1, using))[0], end)
+    counter, slices = await _ataken(target, 1, using)
+    return _ended(counter.ids_of(slices)[0], end)
 
 
 async def anext_ids(target: AnyTarget, n: int, using: str | None = None) -> list[str]:
     """Return the next ``n`` ids, as `next_ids`."""
-    return ids_of(*await _ataken(target, n, using))
+    counter, slices = await _ataken(target, n, using)
+    return counter.ids_of(slices)
 
 
 async def aiter_ids(target: AnyTarget, using: str | None = None) -> AsyncIterator[str]:
@@ -135,12 +127,12 @@ def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> Non
     Whatever counts: our counter, a source, the sequence of an integer key on
     PostgreSQL. This process drops the numbers that it holds; others use theirs first.
     """
-    found = resolve(target, using)
-    found.source.raise_floor(found.using, check_number(number))
-    explicit_ids.drop_held(found)
-    if not isinstance(found.source, OwnCounter):
+    counter = find(target, using)
+    counter.source.raise_floor(counter.using, check_number(number))
+    explicit_ids.drop_held(counter)
+    if not isinstance(counter.source, OwnCounter):
         # A session of PostgreSQL may have lower values of a sequence in its cache.
-        pool.current().counter(found.key).see(number)
+        counter.memory.see(number)
 
 
 def return_ranges(using: str | None = None) -> int:
@@ -152,16 +144,16 @@ def return_ranges(using: str | None = None) -> int:
     """
     returned = 0
     failed = set()
-    for counter in pool.current().counters(using):
-        cached, source = counter.shrink(counter.newest), counter.source
-        database, alias = counter.key.database, counter.key.database.alias
+    for held in memory.current().memories(using):
+        cached, source = held.shrink(held.newest), held.source
+        database, alias = held.database, held.database.alias
         is_away = alias in failed or not is_still_there(database)
         if cached is None or source is None or is_away:
             continue
         try:
             with in_schema(alias, database.schema):
                 if source.give_back(alias, cached.reservation, cached.next - 1):
-                    counter.returned(cached)
+                    held.returned(cached)
                     returned += 1
         except (Error, HiLoError) as error:
             failed.add(alias)
@@ -176,16 +168,18 @@ async def areturn_ranges(using: str | None = None) -> int:
 
 
 def _taken(target: AnyTarget, n: int, using: str | None) -> _Taken:
-    known = known_target(target, using)
-    return known.target, allocate(known.target, _checked(n))
+    counter = find(target, using)
+    return counter, allocate(counter, _checked(n))
 
 
 async def _ataken(target: AnyTarget, n: int, using: str | None) -> _Taken:
-    known = known_target(target, using)
-    slices = allocate_in_memory(known, _checked(n))
+    counter = find(target, using)
+    # Only the thread of sync code knows the tenant's schema, and the TestCase.
+    is_elsewhere = counter.may_be_tested or counter.key[0].schema is not None
+    slices = None if is_elsewhere else counter.memory.take(_checked(n))
     if slices is None:
         return await sync_to_async(_taken)(target, n, using)
-    return known.target, slices
+    return counter, slices
 
 
 def _checked(n: int) -> int:

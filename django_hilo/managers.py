@@ -9,7 +9,7 @@ from django.db import IntegrityError, models, router
 from django.db.models.constants import OnConflict
 
 from django_hilo import generator
-from django_hilo._allocation.target import field_of
+from django_hilo._allocation.registry import field_of
 from django_hilo.fields._anchors import anchor_text
 from django_hilo.fields._ids import Save, ids_of, save_of
 from django_hilo.fields.saving import pass_keys_down, with_buckets, without_known

@@ -21,9 +21,10 @@ from django.test.testcases import (  # type: ignore[attr-defined]
     DatabaseOperationForbidden,
 )
 
-from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.numbers_in_tests import write_counters
-from django_hilo._allocation.target import given_source
+from django_hilo._allocation import memory
+from django_hilo._allocation.in_tests import write_counters
+from django_hilo._allocation.in_transaction import drop_bound
+from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.transaction import test_blocks
 from django_hilo._operations.locations import aliases, fields_on
@@ -76,10 +77,10 @@ class HiLoTestMixin(_Base):
         # A class that has its own need not call another.
         with patch.object(cls, "setUpTestData", start_and_make):
             super().setUpClass()
-        for each in pool.current().counters():
+        for each in memory.current().memories():
             if isinstance(each.source, KeySequence):
                 last = each.newest.next - 1 if each.newest else each.seen
-                cls._drawn[each.source, each.key.database.alias] = last
+                cls._drawn[each.source, each.database.alias] = last
 
     # Not setUp(): a class that has its own need not call this one. Nor run(): errors in
     # there end the whole run of tests, and tests that are skipped reach it.
@@ -105,14 +106,14 @@ def start_over(databases: Iterable[str]) -> None:
             with suppress(DatabaseOperationForbidden):  # not one of this test's
                 _rewind_columns(alias)
         if not test_blocks(connection):
-            pool.current().forget(alias)
+            memory.current().forget(alias)
             continue
         # Threads beside the test must not get numbers of its class.
-        pool.current().drop_ranges(alias)
-        for counter in pool.current().counters(alias):
-            bound_ranges.drop(connection, counter)
-            if isinstance(counter.source, KeySequence):
-                pool.current().forget_counter(counter.key)
+        memory.current().drop_ranges(alias)
+        for held in memory.current().memories(alias):
+            drop_bound(held)
+            if isinstance(held.source, KeySequence):
+                memory.current().forget_one(held.key)
 
 
 def _rewind_columns(using: str) -> None:

@@ -13,7 +13,7 @@ from django.dispatch import Signal
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from tests.support.commands import output_of
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
@@ -36,7 +36,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def new_process() -> Callable[[], None]:
     """Stand for the start of another process: an empty memory."""
-    return pool.after_fork_in_child
+    return memory.after_fork_in_child
 
 
 @pytest.fixture

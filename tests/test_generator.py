@@ -7,9 +7,9 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.db import OperationalError, connections, transaction
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.memory import Memory
+from django_hilo._allocation.find import resolve
 from django_hilo.counters import reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
@@ -322,7 +322,7 @@ class TestMemory:
         monkeypatch.setitem(settings_dict, "NAME", "another")
         assert return_ranges() == 0
         key = resolve(Order).key
-        assert pool.current().counter(key).take(1) is None
+        assert memory.current().memory(key).take(1) is None
 
     def test_an_alias_that_is_no_more(self, monkeypatch):
         next_id(Order, "other")
@@ -340,7 +340,7 @@ class TestMemory:
         monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
         key = resolve(Order).key
         assert key.database.schema == "tenant"
-        assert pool.current().counter(key).take(1) is None
+        assert memory.current().memory(key).take(1) is None
 
     def test_a_migration_forgets_nothing_and_a_flush_all(self):
         next_id(Order)
@@ -362,7 +362,7 @@ def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
             raise KeyboardInterrupt
 
     next_number("orders")
-    (counter,) = pool.current().counters()
+    (counter,) = memory.current().memories()
     next_numbers("orders", 31)
     monkeypatch.setattr(Counter, where, interrupt)
     with pytest.raises(KeyboardInterrupt):

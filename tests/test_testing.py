@@ -21,9 +21,9 @@ from django.test import (
 from django.urls import path
 
 from django_hilo import testing
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.pool import CounterKey
+from django_hilo._allocation.memory import CounterKey
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
@@ -49,7 +49,7 @@ def leave_ranges() -> None:
     for alias in connections:
         key = CounterKey(database_key(alias), "orders", "A")
         held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
-        pool.current().counter(key).add([held], 32)
+        memory.current().memory(key).add([held], 32)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def left_over() -> Iterator[None]:
     leave_ranges()
     yield
     for alias in connections:
-        pool.current().forget(alias)
+        memory.current().forget(alias)
 
 
 class Checked(HiLoTestMixin):
@@ -133,7 +133,7 @@ class TestOfASubclass(TestWithSetUpTestData):
 
 class TestWithoutADatabase(HiLoTestMixin, SimpleTestCase):
     def test_nothing_is_asked(self):
-        assert not pool.current().counters("default")
+        assert not memory.current().memories("default")
 
 
 @not_on_mariadb
@@ -261,7 +261,7 @@ class TestTheFixture:
 
 @pytest.fixture
 def earlier(db) -> Order:
-    pool.current().forget("default")
+    memory.current().forget("default")
     return Order.objects.create()
 
 

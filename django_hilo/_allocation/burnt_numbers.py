@@ -9,39 +9,35 @@ process can get it.
 from typing import Any
 
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._allocation import bound_ranges, pool
-from django_hilo._allocation.allocate import bind
 from django_hilo._allocation.cached_range import Skipped
-from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.in_transaction import all_bound, bind
 from django_hilo._allocation.refill import refill
-from django_hilo._allocation.target import Target
 from django_hilo._database.transaction import Mark, state_of
 from django_hilo.counters.own import OwnCounter
 
 
-def make_sure(target: Target, numbers: set[int]) -> dict[int, Any]:
+def make_sure(counter: Counter, numbers: set[int]) -> dict[int, Any]:
     """Return those of the burnt numbers that no other process can have.
 
     With each the mark of the transaction that this depends on, None if it lasts.
     Reserves a range unless an earlier reservation has told. The Max of other systems is
     not told: another process may have any number of theirs. 0 is no number.
     """
-    highest = max(numbers, default=0)
-    if not highest or not isinstance(target.source, OwnCounter):
+    highest, source = max(numbers, default=0), counter.source
+    if not highest or not isinstance(source, OwnCounter):
         return {}
-    connection, counter = connections[target.using], pool.current().counter(target.key)
     # In the child of a fork they are not burnt yet.
-    bound_ranges.burn(connection, counter, highest)
-    while all(each.first <= highest for each, _ in _told(connection, counter)):
-        if not target.source.in_callers_transaction(target.using):
-            refill(target, counter, 0)
-        elif mark := state_of(connection).mark():
-            bind(target, counter, mark, 0)
+    counter.memory.burn(highest)
+    while all(each.first <= highest for each, _ in _told(counter)):
+        if not source.in_callers_transaction(counter.using):
+            refill(counter, 0)
+        elif mark := state_of(connections[counter.using]).mark():
+            bind(counter, mark, 0)
         else:
             return {}
-    told = _told(connection, counter)
+    told = _told(counter)
     return {
         number: mark
         for number in numbers
@@ -50,12 +46,10 @@ def make_sure(target: Target, numbers: set[int]) -> dict[int, Any]:
     }
 
 
-def _told(
-    connection: BaseDatabaseWrapper, counter: Counter
-) -> list[tuple[Skipped, Mark | None]]:
+def _told(counter: Counter) -> list[tuple[Skipped, Mark | None]]:
     """Return what reservations have told, each with the mark that it depends on."""
     found: list[tuple[Skipped, Mark | None]]
-    found = [(each, None) for each in counter.skipped.copy()]
-    for mark, bound in bound_ranges.held(connection, counter):
+    found = [(each, None) for each in counter.memory.skipped.copy()]
+    for mark, bound in all_bound(counter.memory):
         found += [(each, mark) for each in bound.skipped]
     return found

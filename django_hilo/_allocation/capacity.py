@@ -1,6 +1,7 @@
 """How many numbers to fetch next."""
 
 import time
+from collections.abc import Callable
 
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
@@ -27,7 +28,8 @@ def next_capacity(
 class AdaptiveCapacity:
     """Applies `next_capacity` to what was fetched last, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or time.monotonic
         # One tuple, so that threads need no lock: size, and time unless it is kept.
         self._last: tuple[int, float | None] | None = None
 
@@ -36,12 +38,12 @@ class AdaptiveCapacity:
         if self._last is None:
             return least if first is None else first
         size, at = self._last
-        seconds = DOUBLES_UNDER if at is None else time.monotonic() - at
+        seconds = DOUBLES_UNDER if at is None else self._clock() - at
         return next_capacity(size, seconds, least, most)
 
     def note(self, size: int) -> None:
         """Note that this size was fetched now."""
-        self._last = size, time.monotonic()
+        self._last = size, self._clock()
 
     def keep(self) -> None:
         """Let the next size be the last one, which was not used up."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from django_hilo._allocation.target import counter_fields
+from django_hilo._allocation.registry import counter_fields
 from django_hilo._operations.locations import may_have_table
 from django_hilo._operations.report import Row
 from django_hilo.fields import BucketField, HiLoField

@@ -10,8 +10,10 @@ from typing import Any
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import Target, fields_of, resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import fields_of
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.id_format import format_of
 from django_hilo._operations.used_counters import check_used
@@ -31,7 +33,7 @@ def database_of(document: HiLoDocument) -> str:
     return using
 
 
-def target_of(document: HiLoDocument) -> Target:
+def target_of(document: HiLoDocument) -> Counter:
     """Return the target that takes its numbers from a stored counter."""
     using, fields = database_of(document), fields_of(document.collection)
     field = fields[0] if fields else None
@@ -40,7 +42,7 @@ def target_of(document: HiLoDocument) -> Target:
     collection = field.collection_name if field else document.collection
     width = getattr(field, "width", None) or 0
     source = OwnCounter(collection, document.node_tag)
-    return Target.of(collection, using, source, field, width)
+    return Counter(collection, using, source, field, width)
 
 
 def id_at(document: HiLoDocument, number: int) -> str:
@@ -166,7 +168,7 @@ def _lower(document: HiLoDocument, change: Any, state: str) -> HiLoDocument:
         return change(row)
 
     written = _change(document, change_confirmed)
-    pool.current().forget_counter(target_of(document).key)
+    memory.current().forget_one(target_of(document).key)
     return written
 
 

@@ -7,7 +7,7 @@ from django.db import Error, connections, transaction
 from django.db.models import F, Max
 from django.db.models.functions import Lower
 
-from django_hilo._allocation.target import fields_of
+from django_hilo._allocation.registry import fields_of
 from django_hilo._operations.locations import fields_on, served_by
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError

@@ -1,12 +1,12 @@
 """The format of the next ids of a counter."""
 
-from django_hilo._allocation.target import Target
+from django_hilo._allocation.counter import Counter
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.identifiers import IdFormat, check_separator
 
 
-def format_of(target: Target, *, reads_prefix: bool = True) -> IdFormat:
+def format_of(target: Counter, *, reads_prefix: bool = True) -> IdFormat:
     """Return the format of a target's next ids, without a server prefix if not read."""
     prefix = None
     if reads_prefix and isinstance(target.source, OwnCounter):

@@ -13,10 +13,10 @@ from functools import partial
 
 from django.db import connections
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.pool import Counter
-from django_hilo._allocation.target import fields_of
+from django_hilo._allocation.memory import Memory
+from django_hilo._allocation.registry import fields_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import close_unused, in_tests
@@ -35,7 +35,7 @@ IDLE_AFTER = 300.0
 
 _next_look = 0.0
 # What was larger than that at the last look.
-_large: dict[Counter, CachedRange] = {}
+_large: dict[Memory, CachedRange] = {}
 
 
 def return_idle(**kwargs: object) -> None:
@@ -49,7 +49,7 @@ def return_idle(**kwargs: object) -> None:
     if now < _next_look:
         return
     _next_look, before = now + IDLE_AFTER, _large
-    counters = pool.current().counters()
+    counters = memory.current().memories()
     ranges = {c: c.newest for c in counters if isinstance(c.source, OwnCounter)}
     _large = {each: held for each, held in ranges.items() if held and held.left > KEPT}
     idle = [each for each, held in _large.items() if before.get(each) is held]
@@ -62,18 +62,18 @@ def return_idle(**kwargs: object) -> None:
             threading.Thread(target=work, name="hilo", daemon=True).start()
 
 
-def _is_on_server(counter: Counter) -> bool:
+def _is_on_server(counter: Memory) -> bool:
     # SQLite's file must not be open in a thread when another one forks, and tests end
     # their transactions and databases.
-    database = counter.key.database
+    database = counter.database
     if in_tests() or not is_still_there(database):
         return False
     return not dialect_of(connections[database.alias]).has_one_writer
 
 
-def _return_apart(counters: Iterable[Counter]) -> None:
+def _return_apart(counters: Iterable[Memory]) -> None:
     try:
-        for alias in {each.key.database.alias for each in counters}:
+        for alias in {each.database.alias for each in counters}:
             use_own(alias)
         _return(counters)
     finally:
@@ -81,10 +81,10 @@ def _return_apart(counters: Iterable[Counter]) -> None:
         connections.close_all()
 
 
-def _return(counters: Iterable[Counter]) -> None:
+def _return(counters: Iterable[Memory]) -> None:
     failed = set()
     for counter in counters:
-        database = counter.key.database
+        database = counter.database
         if database in failed or not is_still_there(database):
             continue
         connection = connections[database.alias]
@@ -96,15 +96,15 @@ def _return(counters: Iterable[Counter]) -> None:
             failed.add(database)
             logger.warning(
                 "Idle numbers of %r on %r were not returned: %s",
-                *(counter.key.collection, database.alias, error),
+                *(counter.key[1], database.alias, error),
             )
         finally:
             if was_closed:
                 connection.close()
 
 
-def _return_most(counter: Counter, alias: str) -> None:
-    fields = fields_of(counter.key.collection)
+def _return_most(counter: Memory, alias: str) -> None:
+    fields = fields_of(counter.key[1])
     keep = max([KEPT, settings.CAPACITY, *(each.capacity or 0 for each in fields)])
     source, newest = counter.source, counter.newest
     if not newest or newest.left <= keep or not isinstance(source, OwnCounter):
@@ -113,7 +113,7 @@ def _return_most(counter: Counter, alias: str) -> None:
     look = partial(_is_unchanged, newest.reservation)
     can_return = retry(look, alias, source.name, retry_for=1)
     # Code that was called meanwhile may have forked, and the range is the parent's.
-    if not can_return or pool.current().counter(counter.key) is not counter:
+    if not can_return or memory.current().memory(counter.key) is not counter:
         return
     unused = counter.shrink(newest, keep)
     if unused is None:

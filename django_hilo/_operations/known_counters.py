@@ -3,8 +3,10 @@
 from django.db import router
 from django.utils.translation import gettext as _
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import Target, fields_of, named_source, resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import fields_of, named_source
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import RangeNotLent
@@ -12,7 +14,7 @@ from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 
 
-def target_of(collection: str, using: str | None) -> Target:
+def target_of(collection: str, using: str | None) -> Counter:
     """Return the counter of a collection, whatever its case, known or not.
 
     Raises `InvalidDocumentId` for what cannot be a collection. ``using`` as in
@@ -24,7 +26,7 @@ def target_of(collection: str, using: str | None) -> Target:
     return resolve(fields[0] if fields else collection.lower(), using)
 
 
-def known_target(collection: str, using: str | None = None) -> Target:
+def known_target(collection: str, using: str | None = None) -> Counter:
     """Return the counter of a collection that a model or a stored counter knows.
 
     Raises LookupError for any other, so that a typo does not create a counter, and
@@ -33,7 +35,7 @@ def known_target(collection: str, using: str | None = None) -> Target:
     target = target_of(collection, using)
     is_known = target.field is not None or not isinstance(target.source, OwnCounter)
     # A counter that this process drew from needs no look into the database.
-    if not is_known and not pool.current().seen(target.key):
+    if not is_known and not memory.current().seen(target.key):
         key = HiLoDocument.key(target.collection, target.node_tag)
         if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
             raise LookupError(
@@ -47,7 +49,7 @@ def known_target(collection: str, using: str | None = None) -> Target:
     return target
 
 
-def known_gapless_target(collection: str, using: str | None = None) -> Target:
+def known_gapless_target(collection: str, using: str | None = None) -> Counter:
     """Return as `known_target`, also where only a gapless counter knows it.
 
     On the database of the rows: that is where gapless numbers are counted. Raises
@@ -67,10 +69,11 @@ def known_gapless_target(collection: str, using: str | None = None) -> Target:
         field = numbered[0]
         alias = using or router.db_for_write(field.model)
         source = OwnCounter(field.collection_name, "")
-        return Target.of(source.collection, alias, source, named[0] if named else None)
+        return Counter(source.collection, alias, source, named[0] if named else None)
     target = target_of(collection, using)
     alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
     counters = GaplessCounter.objects.using(alias)
     if not named and not counters.filter(pk=target.collection.lower()).exists():
         known_target(collection, using)
-    return target._replace(using=alias)
+    parts = (target.source, target.field, target.width)
+    return Counter(target.collection, alias, *parts)

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import Target
+from django_hilo._allocation import memory
+from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation, returning
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation, Wanted
@@ -22,7 +22,7 @@ BUSY = (OperationalError, InterfaceError)
 
 
 def lend(
-    target: Target,
+    target: Counter,
     size: int,
     *,
     user: Any = None,
@@ -47,7 +47,7 @@ def lend(
             )
             % {**known, "source": source.name}
         )
-    seen = pool.current().seen(target.key)
+    seen = memory.current().seen(target.key)
     minimum = max(minimum, seen, source.minimum_of_rows(using))
     least = size if at_least is None else at_least
     [lent] = source.reserve(using, Wanted(size, least, minimum, issuer=issuer))
@@ -57,7 +57,7 @@ def lend(
 
 
 def take_back(
-    target: Target,
+    target: Counter,
     high: int,
     last: int,
     ticket: str = "",
@@ -77,7 +77,7 @@ def take_back(
 
 
 def _send_changed(
-    target: Target, change: Change, old: int, new: int, user: Any
+    target: Counter, change: Change, old: int, new: int, user: Any
 ) -> None:
     """Send `counter_changed` if a user asked: of programs only the ranges are sent."""
     if user is not None:

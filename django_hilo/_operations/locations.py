@@ -6,7 +6,7 @@ from typing import Any
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections, models, router
 
-from django_hilo._allocation.target import (
+from django_hilo._allocation.registry import (
     counter_fields,
     fields_of,
     given_source,

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, router
 
-from django_hilo._allocation.target import (
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import (
     fields_of,
     given_source,
     home_of,
     named_source,
-    resolve,
 )
 from django_hilo._operations.highest_numbers import check_jump, highest_number
 from django_hilo._operations.locations import may_have_table

@@ -16,9 +16,9 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate, pre_save
 
 from django_hilo import generator, models
-from django_hilo._allocation import pool
-from django_hilo._allocation.numbers_in_tests import write_counters
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.in_tests import write_counters
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.retry import use_own
@@ -100,7 +100,7 @@ def _return_within_bounds(mine: Sequence[BaseDatabaseWrapper]) -> None:
     """Return the ranges in this thread, where only a driver bounds each wait."""
     settings.LOCK_TIMEOUT = settings.RETRY_FOR = _LONGEST_END / 2
     own_connection.close_unused()  # a new one has these bounds
-    for alias in {each.key.database.alias for each in pool.current().counters()}:
+    for alias in {each.database.alias for each in memory.current().memories()}:
         if not dialect_of(connections[alias]).has_one_writer:
             use_own(alias)
     _return(mine)
@@ -124,7 +124,7 @@ def before_fork() -> None:
 
 def after_fork_in_child() -> None:
     """Start with an empty pool, without connections, with new locks."""
-    pool.after_fork_in_child()
+    memory.after_fork_in_child()
     own_connection.after_fork_in_child()
     for signal in _SIGNALS:
         # A thread of the parent may have been sending.
@@ -146,7 +146,7 @@ def forget_after_flush(using: str, **kwargs: Any) -> None:
     leaves the counters alone, sends a plan.
     """
     if "plan" not in kwargs:
-        pool.current().forget(using)
+        memory.current().forget(using)
 
 
 def raise_defaults(using: str, **kwargs: Any) -> None:

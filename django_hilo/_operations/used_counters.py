@@ -4,7 +4,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from django_hilo._allocation.target import fields_of, given_source, resolve
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import fields_of, given_source
 from django_hilo._operations.locations import served_by
 from django_hilo.exceptions import CounterNotUsed
 from django_hilo.models import HiLoDocument

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._allocation.target import fields_of
+from django_hilo._allocation.registry import fields_of
 from django_hilo._operations import edit_gapless
 from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin, grouped

@@ -7,7 +7,7 @@ from typing import Any
 from django.core import checks
 from django.db import connections, router
 
-from django_hilo._allocation.target import CounterField, counter_fields, home_of
+from django_hilo._allocation.registry import CounterField, counter_fields, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key
 from django_hilo._operations.locations import aliases

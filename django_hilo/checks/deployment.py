@@ -14,7 +14,8 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Max, Q
 
-from django_hilo._allocation.target import given_source, resolve
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.highest_numbers import sparing

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.conf import settings as django_settings
 from django.core import checks
 
-from django_hilo._allocation.target import CounterField, counter_fields, named_source
+from django_hilo._allocation.registry import CounterField, counter_fields, named_source
 from django_hilo.checks.settings import are_sources
 from django_hilo.conf import settings
 from django_hilo.fields import HiLoField

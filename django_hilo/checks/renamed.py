@@ -6,7 +6,7 @@ from typing import Any
 from django.core import checks
 from django.db import connections
 
-from django_hilo._allocation.target import fields_of, home_of
+from django_hilo._allocation.registry import fields_of, home_of
 from django_hilo._operations.locations import aliases, fields_on
 from django_hilo.fields import HiLoField
 from django_hilo.identifiers import parse_or_none

@@ -6,7 +6,7 @@ from typing import Any
 from django.core import checks
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._allocation.target import given_source
+from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
 from django_hilo._operations.locations import fields_on, gapless_fields_on
 from django_hilo.checks.inspections import inspection_of

@@ -7,7 +7,7 @@ from typing import Any
 from django.core import checks
 from django.db import Error, connections
 
-from django_hilo._allocation.target import counter_fields, given_source
+from django_hilo._allocation.registry import counter_fields, given_source
 from django_hilo._database.dialects import dialect_of
 from django_hilo._operations.locations import aliases, fields_on, other_sources
 from django_hilo.checks.settings import are_sources

@@ -17,8 +17,8 @@ from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.burnt_numbers import make_sure
 from django_hilo._allocation.cached_range import Slice
-from django_hilo._allocation.known_targets import known_target
-from django_hilo._allocation.target import Target, ids_of
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.find import find
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._ids import Before, Ids, Instances, Note, Save
 
@@ -33,16 +33,16 @@ class AssignedIds(Ids):
         """Give ids to instances that have none."""
 
     @abstractmethod
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
         """Return the number of an id that the counter could give, None for others."""
 
     def end_of(self, instance: models.Model) -> str:
         """Return what follows the number in the id of an instance."""
         return ""
 
-    def target(self, using: str) -> Target:
+    def counter(self, using: str) -> Counter:
         """Return the counter of rows on ``using``."""
-        return known_target(self.field, using).target
+        return find(self.field, using)
 
     def assign(
         self, instances: Instances, using: str, save: Save | None = None
@@ -211,12 +211,12 @@ class AssignedIds(Ids):
 
     def next_ids(self, n: int, using: str) -> tuple[list[Any], Iterable[Note | None]]:
         """Return the next ids, for one reservation at most, and a note for each."""
-        known = known_target(self.field, using)
+        counter = find(self.field, using)
         if n == 1:
-            value, slices = allocate_one(known)
+            value, slices = allocate_one(counter)
             return [value], notes_of(slices, using) if slices else _LASTING
-        slices = allocate(known.target, n)
-        return ids_of(known.target, slices), notes_of(slices, using)
+        slices = allocate(counter, n)
+        return counter.ids_of(slices), notes_of(slices, using)
 
     # Explicit ids.
 
@@ -248,12 +248,12 @@ class AssignedIds(Ids):
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         """Return the explicit ids that the field's own counter could give."""
         found: dict[str, int] = {}
-        target: Target | None = None
+        counter: Counter | None = None
         for value, alias in self.explicit_values(instances, using):
-            target = target or self.target(using)
+            counter = counter or self.counter(using)
             # Not explicit if it was assigned for another alias with the same counter.
-            if alias is None or self.target(alias).key != target.key:
-                number = self.number_in(value, target, using)
+            if alias is None or self.counter(alias).key != counter.key:
+                number = self.number_in(value, counter, using)
                 if number is not None:
                     found[str(value)] = number
         return found
@@ -261,14 +261,14 @@ class AssignedIds(Ids):
     def check_jump(self, ids: dict[str, int], using: str) -> None:
         """Raise `HiLoError` if one of the numbers is absurdly high."""
         highest = max(ids, key=lambda id: ids[id])
-        explicit_ids.check_jump(self.target(using), ids[highest], highest)
+        explicit_ids.check_jump(self.counter(using), ids[highest], highest)
 
     def avoid(self, ids: dict[str, int], using: str) -> None:
         """Give none of the numbers to the objects that are saved beside them."""
-        explicit_ids.reserve_explicit(self.target(using), list(ids.values()))
+        explicit_ids.avoid(self.counter(using), list(ids.values()))
 
     def raise_over(self, ids: dict[str, int], using: str) -> None:
-        explicit_ids.record_explicit(self.target(using), list(ids.values()), using)
+        explicit_ids.record(self.counter(using), list(ids.values()), using)
 
     # The ids of objects whose rows, and numbers, were rolled back.
 
@@ -278,7 +278,7 @@ class AssignedIds(Ids):
         if not lost:
             return
         numbers = [self._number_of(each, using) for each in lost]
-        sure = make_sure(self.target(using), set(numbers))
+        sure = make_sure(self.counter(using), set(numbers))
         for each, number in zip(lost, numbers, strict=True):
             if number not in sure:
                 raise HiLoError(
@@ -298,7 +298,7 @@ class AssignedIds(Ids):
         """Return the number of an id, 0 if it cannot be told."""
         note, value = self.note_of(instance), self.value_of(instance)
         known = note.number if note else None
-        return known or self.number_in(value, self.target(using), using) or 0
+        return known or self.number_in(value, self.counter(using), using) or 0
 
     def refuse_update(
         self, instance: models.Model, using: str, names: Iterable[str] | None

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import connections, models
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.target import Target
+from django_hilo._allocation.counter import Counter
 from django_hilo._database.transaction import state_of
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
@@ -52,7 +52,7 @@ class GaplessIds(AssignedIds):
             )
         give(self, instances, using, state_of(connection).mark())
 
-    def number_in(self, value: Any, target: Target | None, using: str) -> int | None:
+    def number_in(self, value: Any, counter: Counter | None, using: str) -> int | None:
         id = self.field.parsed(value, using)
         own = (self.field.collection_name.lower(), "", "")
         return id.number if id and family_of(id) == own else None

@@ -9,7 +9,8 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
-from django_hilo._allocation.target import Target, counter_of_rows, ids_of
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.registry import counter_of_rows
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
@@ -56,9 +57,9 @@ class HiLoIds(AssignedIds):
 
     def _give_wide(self, instances: list[models.Model], using: str) -> None:
         ends = self._ends(instances, MAX_WIDTH)
-        wide = self.target(using)._replace(width=MAX_WIDTH)
+        wide = self.counter(using).of_width(MAX_WIDTH)
         slices = allocate(wide, len(instances))
-        ids = list(map(operator.add, ids_of(wide, slices), ends))
+        ids = list(map(operator.add, wide.ids_of(slices), ends))
         self.set_ids(instances, ids, using, notes_of(slices, using))
 
     def give(
@@ -102,11 +103,11 @@ class HiLoIds(AssignedIds):
         asks = instance._state.adding and self.field.is_valid_request(value)
         return bool(asks and value.endswith(end))
 
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
         id = self.field.parsed(value, using)
-        if id is None or id.collection.lower() != target.collection.lower():
+        if id is None or id.collection.lower() != counter.collection.lower():
             return None
-        return id.number if id.node_tag in ("", target.node_tag) else None
+        return id.number if id.node_tag in ("", counter.node_tag) else None
 
     def raise_over(self, ids: dict[str, int], using: str) -> None:
         super().raise_over(ids, using)

@@ -7,15 +7,10 @@ from django.db import IntegrityError, connections, models
 from django.db.models.expressions import Combinable
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.numbers_in_tests import write_before_default
-from django_hilo._allocation.target import (
-    Target,
-    given_source,
-    has_models,
-    home_of,
-)
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.registry import given_source, has_models, home_of
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.own_connection import in_tests
+from django_hilo._looks import look
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
@@ -68,7 +63,7 @@ class IntegerIds(AssignedIds):
         if self.has_no_counter:
             return {}
         if self.shares_numbers_with_default(save.using):
-            write_before_default(self.target(save.using))
+            look()
             return self.assign(self._sort_out(instances, save.using)[1], save.using)
         return super().assign_on_conflict(instances, save)
 
@@ -81,7 +76,7 @@ class IntegerIds(AssignedIds):
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self.has_no_counter else super().explicit_ids(instances, using)
 
-    def number_in(self, value: Any, target: Target, using: str) -> int | None:
+    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
         try:
             return max(int(value), 0) or None
         except (TypeError, ValueError, OverflowError):
@@ -94,7 +89,7 @@ class IntegerIds(AssignedIds):
         signs = "_pkey", "PRIMARY", f"{table}.{self.field.column}"
         is_named = any(each in str(error) for each in signs)
         if is_named and any(self.assigned_for(each) == using for each in instances):
-            explicit_ids.drop_held(self.target(using))
+            explicit_ids.drop_held(self.counter(using))
 
     def raise_over(self, ids: dict[str, int], using: str) -> None:
         try:
@@ -173,7 +168,6 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         if ids.has_no_counter:
             return None
         if ids.shares_numbers_with_default(self.alias_of_plain_bulk(instance)):
-            for alias in connections if in_tests() else ():
-                write_before_default(ids.target(alias))
+            look()
             return None
         return super().get_pk_value_on_save(instance)

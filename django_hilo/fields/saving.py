@@ -11,7 +11,7 @@ from typing import Any
 from django.core import checks
 from django.db import IntegrityError, models, router
 
-from django_hilo._allocation.target import has_models
+from django_hilo._allocation.registry import has_models
 from django_hilo.fields._collection_names import (
     collection_of_links,
     default_collection,

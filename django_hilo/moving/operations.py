@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo._operations.id_format import format_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import CheckConstraint, UUIDField
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown

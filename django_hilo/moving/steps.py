@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from django_hilo._allocation.target import Target
+from django_hilo._allocation.counter import Counter
 from django_hilo._database.dialects.base import rows_of
 from django_hilo.identifiers import IdFormat
 from django_hilo.moving.expressions import Sql
@@ -21,7 +21,7 @@ class Move(NamedTuple):
     connection: Any
     columns: list[Column]
     generics: list[GenericColumn]
-    target: Target
+    target: Counter
     id_format: IdFormat
     values: Values
     forwards: bool

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from django_hilo._allocation.target import Target, home_of
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.registry import home_of
 from django_hilo._operations import edit_gapless, known_counters, lending
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
@@ -128,7 +129,7 @@ def identities(request: HttpRequest, database: str) -> HttpResponse:
     return JsonResponse({f"{name}{IDENTITY_END}": last for name, last in counters})
 
 
-def _bounded(last_max: int, target: Target) -> int:
+def _bounded(last_max: int, target: Counter) -> int:
     """Return the number that a client says it knows, or raise `Refusal` for a jump.
 
     A number far over Max may be a mistake, which would use the counter up. If it is

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django_hilo._allocation.target import Target, fields_of
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.registry import fields_of
 from django_hilo._operations import known_counters
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
@@ -33,7 +34,7 @@ def alias_of(database: str) -> str:
     )
 
 
-def make_counter(target: Target, caller: str) -> None:
+def make_counter(target: Counter, caller: str) -> None:
     """Make the counter of a new tag, as RavenDB does, or raise `Refusal`."""
     tag = target.node_tag
     if not fields_of(target.collection) and isinstance(target.source, OwnCounter):
@@ -75,6 +76,6 @@ def _make(row: Any, using: str, caller: str) -> None:
     rows.bulk_create([row], ignore_conflicts=True)
 
 
-def server_tag_of(target: Target) -> str:
+def server_tag_of(target: Counter) -> str:
     """Return what RavenDB's clients put after the number; they need some text."""
     return target.node_tag or settings.node_tag(target.using)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from django_hilo._allocation.target import home_of
+from django_hilo._allocation.registry import home_of
 from django_hilo.rest_framework import bodies, queries
 from django_hilo.rest_framework.access import HasPermissionOfMethod, HiLoThrottle
 from django_hilo.rest_framework.errors import as_api_exception

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound
 
-from django_hilo._allocation.target import Target
+from django_hilo._allocation.counter import Counter
 from django_hilo._operations import known_counters
 from django_hilo.conf import settings
 from django_hilo.models import HiLoDocument, validate_collection, validate_node_tag
@@ -31,8 +31,8 @@ def _named(validate: Callable[[str], None], name: str) -> str:
 def lendable(
     collection: str,
     using: str | None,
-    look_up: Callable[[str, str | None], Target] = known_counters.known_target,
-) -> Target:
+    look_up: Callable[[str, str | None], Counter] = known_counters.known_target,
+) -> Counter:
     """Return the counter of a collection that a model or a counter knows."""
     try:
         return look_up(_named(validate_collection, collection), using)
@@ -40,7 +40,7 @@ def lendable(
         raise NotFound(str(error)) from error
 
 
-def gapless(collection: str, using: str | None) -> Target:
+def gapless(collection: str, using: str | None) -> Counter:
     """Return the counter of a collection that also a gapless counter may know."""
     target = lendable(collection, using, known_counters.known_gapless_target)
     if not settings.SHOW_NODE_TAG and target.field is not None:

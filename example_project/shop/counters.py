@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
-from django_hilo._allocation.target import fields_of
+from django_hilo._allocation.registry import fields_of
 from django_hilo._operations.edit_counter import id_at, target_of
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.identifiers import MAX_NUMBER

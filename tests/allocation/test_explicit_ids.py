@@ -9,7 +9,7 @@ from django.core import serializers
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._allocation.pool import Counter
+from django_hilo._allocation.memory import Memory
 from django_hilo.counters import (
     floor,
     raise_floor,

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from django_hilo._allocation import pool, refill
-from django_hilo._allocation.pool import Refill
+from django_hilo._allocation import memory, refill
+from django_hilo._allocation.memory import Refill
 from django_hilo.counters import reservation
 from django_hilo.exceptions import ReservationTimeout
 from django_hilo.generator import next_number
@@ -54,7 +54,7 @@ def test_nobody_hangs_after_a_wait_that_is_interrupted(monkeypatch):
     short = SimpleNamespace(LOCK_TIMEOUT=0.01, RETRY_FOR=0.01)
     monkeypatch.setattr(refill, "settings", short)
     # What hangs must not hang the end of the test, too.
-    monkeypatch.setattr(pool, "_pool", pool.Pool())
+    monkeypatch.setattr(pool, "_pool", memory.Pool())
     reserve_range = reservation.reserve_range
 
     def held(*args, **kwargs):

@@ -5,7 +5,7 @@ from django.db import connection, connections, models, router
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo.fields import HiLoField
 from django_hilo.generator import (
     next_id,
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 
 def known():
     """Return what this thread remembers."""
-    return pool.current().known_targets.by_name
+    return memory.current().known_targets.by_name
 
 
 @pytest.fixture(params=["model", "label", "collection", "instance", "field"])

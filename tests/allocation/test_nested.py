@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.pool import Refill
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.memory import Refill
+from django_hilo._allocation.find import resolve
 from django_hilo.counters import reservation
 from django_hilo.exceptions import NestedReservation
 from django_hilo.generator import next_id, next_number, next_numbers, return_ranges
@@ -67,7 +67,7 @@ class Interrupting(deque):
 
 def test_while_it_takes_one(monkeypatch):
     next_number(Order)
-    counter = pool.current().counter(resolve(Order).key)
+    counter = memory.current().memory(resolve(Order).key)
     ranges = Interrupting(counter._ranges)
     monkeypatch.setattr(counter, "_ranges", ranges)
     assert next_id(Order) == "orders/2-A"
@@ -113,7 +113,7 @@ def test_an_interrupt_of_a_thread_that_waits_is_its_own():
 
     next_number(Order)
     return_ranges()
-    counter = pool.current().counter(resolve(Order).key)
+    counter = memory.current().memory(resolve(Order).key)
     with ThreadPoolExecutor(1) as executor:
         refill = executor.submit(Refill).result()
     assert counter.begin_refill(refill) is None

@@ -5,9 +5,9 @@ from collections import deque
 
 import pytest
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange, take_from
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import next_id, next_ids, next_number, return_ranges
 from django_hilo.identifiers import parse
@@ -37,7 +37,7 @@ def test_what_threads_leave_goes_back_without_a_gap(settings):
 
     given = [*in_threads(8, take)]
     given.append([next_id(Order)])  # they may have ended with the last of a range
-    counter = pool.current().counter(resolve(Order).key)
+    counter = memory.current().memory(resolve(Order).key)
     numbers = sorted(parse(id).number for mine in given for id in mine)
     assert len(numbers) == len(set(numbers))
     newest = counter._ranges[-1].reservation.range

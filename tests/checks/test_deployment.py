@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo.checks import deployment
 from django_hilo.checks.deployment import check_servers
 from django_hilo.counters import next_gapless_numbers, reserve

@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 
 from django_hilo._allocation import allocate, bound_ranges, burnt_numbers, pool
 from django_hilo._allocation.cached_range import Skipped
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo._database.retry import bind
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
 from django_hilo.counters import Range, floor, reservation, returning
@@ -63,18 +63,18 @@ class Simulated:
     """What a process of its own would have."""
 
     connection: Any
-    pool: pool.Pool = field(default_factory=pool.Pool)
+    pool: memory.Pool = field(default_factory=memory.Pool)
     transaction: Any = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        before = connections["default"], pool._pool
-        connections["default"], pool._pool = self.connection, self.pool
+        before = connections["default"], memory._pool
+        connections["default"], memory._pool = self.connection, self.pool
         try:
             yield
         finally:
-            self.pool = pool._pool
-            connections["default"], pool._pool = before
+            self.pool = memory._pool
+            connections["default"], memory._pool = before
 
     def end_transaction(self, error: Exception | None) -> None:
         block, self.transaction = self.transaction, None
@@ -123,7 +123,7 @@ class Protocol(RuleBasedStateMachine):
         # safe from itself alone.
         self.fell = False
         for each in simulated:
-            each.pool = pool.Pool()
+            each.pool = memory.Pool()
         with self.operator.running():
             HiLoDocument.objects.all().delete()
             Order.objects.all()._raw_delete("default")
@@ -374,7 +374,7 @@ class Protocol(RuleBasedStateMachine):
         if process.transaction is not None:
             with process.running():
                 process.end_transaction(Undo())
-        process.pool = pool.Pool()
+        process.pool = memory.Pool()
         model.crash()
 
     def fork(self, which: int) -> None:
@@ -383,8 +383,8 @@ class Protocol(RuleBasedStateMachine):
         child = self.simulated[(which + 1) % len(self.simulated)]
         parents = parent.pool
         with parent.running():
-            pool.after_fork_in_child()
-            child.pool = pool._pool
+            memory.after_fork_in_child()
+            child.pool = memory._pool
         parent.pool = parents
 
     # ---- the row, changed by others

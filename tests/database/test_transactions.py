@@ -20,7 +20,7 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
-from django_hilo._allocation import pool, refill
+from django_hilo._allocation import memory, refill
 from django_hilo._database import own_connection
 from django_hilo._database import retry as retry_module
 from django_hilo._database.own_connection import OwnConnection, of_this_process

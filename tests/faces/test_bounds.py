@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo.identifiers import DocumentId
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb import names
@@ -56,7 +56,7 @@ class TestCounts:
 @pytest.mark.django_db
 class TestCollections:
     def test_unknown_ones_leave_nothing(self, api):
-        held = len(pool.current().counters())
+        held = len(memory.current().memories())
         for number in range(200):
             for path, body in [
                 ("collections/c{}/next-id/", {}),
@@ -73,17 +73,17 @@ class TestCollections:
             assert api.put(back).status_code == 204
         assert not HiLoDocument.objects.exists()
         assert not GaplessCounter.objects.exists()
-        assert len(pool.current().counters()) == held
+        assert len(memory.current().memories()) == held
 
     def test_this_process_remembers_none_that_it_lends_from(self, api):
         """Each tag of RavenDB's clients makes a row, as in RavenDB."""
-        held = len(pool.current().counters())
+        held = len(memory.current().memories())
         for number in range(50):
             assert api.get(NEXT, {"tag": f"c{number}"}).status_code == 201
             url = f"/hilo/collections/c{number}/ranges/"
             assert api.post(url, {"size": 1}, format="json").status_code == 201
         assert HiLoDocument.objects.count() == 50
-        assert len(pool.current().counters()) == held
+        assert len(memory.current().memories()) == held
 
     @pytest.mark.parametrize("of", [HiLoDocument, GaplessCounter])
     def test_new_names_end_somewhere(self, api, monkeypatch, of):

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_hilo._allocation.target import counter_fields
+from django_hilo._allocation.registry import counter_fields
 from django_hilo._operations.locations import gapless_fields
 from django_hilo.checks.models import check_managers
 from django_hilo.fields import HiLoField

@@ -10,8 +10,8 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import DataError, IntegrityError, connection, connections, transaction
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.find import resolve
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._operations.locations import counter_fields
@@ -94,7 +94,7 @@ class TestSequences:
         reset = told_by("sqlsequencereset", "numbers")
         for _ in failed:
             new_process()
-            processes.append(pool.current())
+            processes.append(memory.current())
             next_numbers(Item, 2)
         execute(*[line for line in reset.splitlines() if "_item" in line])
         assert insert_item_by_default() == first + 1
@@ -417,7 +417,7 @@ class TestSteps:
         numbers = [next_number(Item) for _ in range(5000)]
         assert all(number % 2 for number in numbers)
         assert len({*numbers, insert_item_by_default()}) == 5001
-        assert len(pool.current().counters("default")[0]._ranges) <= 1024
+        assert len(memory.current().memories("default")[0]._ranges) <= 1024
 
 
 @pytest.mark.skipif(CHOSEN != "sqlite", reason="it is SQLite's")

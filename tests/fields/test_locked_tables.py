@@ -5,7 +5,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo.exceptions import ReservationTimeout
 from django_hilo.generator import next_number
 from tests.apps.numbers.models import Item
@@ -34,7 +34,7 @@ def wait_until(happens):
 @pytest.fixture
 def blocked():
     """Another thread makes the first reservation, and waits for this one's table."""
-    pool.current().forget("default")
+    memory.current().forget("default")
     with transaction.atomic():
         execute(LOCK)
         end = begin(lambda: next_number(Item))
@@ -51,7 +51,7 @@ def test_the_thread_that_has_the_table_waits_for_nobody(blocked):
 
 def test_the_other_waits_no_longer_than_the_lock_timeout(settings):
     settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.2}
-    pool.current().forget("default")
+    memory.current().forget("default")
     with transaction.atomic():
         execute(LOCK)
         end = begin(lambda: next_number(Item))
@@ -63,7 +63,7 @@ def test_the_other_waits_no_longer_than_the_lock_timeout(settings):
 def test_a_sequence_that_the_caller_has_restarted(settings):
     settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.2}
     Item.objects.create()
-    pool.current().forget("default")
+    memory.current().forget("default")
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE numbers_item RESTART IDENTITY CASCADE")

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import models
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.counters.own import OwnCounter

@@ -12,8 +12,8 @@ from django.db import connection, migrations, models
 from django.db.migrations.optimizer import MigrationOptimizer
 from django.db.migrations.writer import MigrationWriter
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation import memory
+from django_hilo._allocation.find import resolve
 from django_hilo._operations.id_format import format_of
 from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
@@ -39,7 +39,7 @@ REFERENCES = {("moved_item", "owner_id"), ("moved_owner", "parent_id")}
 
 @pytest.fixture
 def stage(transactional_db):
-    pool.after_fork_in_child()
+    memory.after_fork_in_child()
     stage = Stage()
     yield stage
     stage.drop()

@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django.core.signals import request_finished
 from django.db import connection, connections
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo._operations import idle
 from django_hilo.counters import Range, Reservation, raise_floor, reserve, returning
 from django_hilo.generator import next_number, next_numbers
@@ -58,7 +58,7 @@ def wait_a_while(clock):
 def have_many(target, using="default"):
     """Return a counter that holds 10,000 numbers."""
     next_number(target, using)
-    counter = pool.current().counter(resolve(target, using).key)
+    counter = memory.current().memory(resolve(target, using).key)
     counter.capacity.note(5_000)
     next_numbers(target, 32, using)
     return counter
@@ -133,7 +133,7 @@ def test_a_child_leaves_its_parents_range_alone(burst, clock, monkeypatch, new_p
     """A receiver of ``connection_created`` may fork."""
     monkeypatch.setattr(idle, "_is_unchanged", lambda *_: new_process() or True)
     wait_a_while(clock)
-    assert (max_of(), pool.current().seen(resolve(Order).key)) == (LAST, 0)
+    assert (max_of(), memory.current().seen(resolve(Order).key)) == (LAST, 0)
 
 
 def test_what_the_settings_or_the_field_want_stays(burst, clock, monkeypatch, settings):

@@ -1,6 +1,6 @@
 import pytest
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo._operations.known_counters import known_gapless_target, known_target
 from django_hilo._operations.lending import lend, take_back
 from django_hilo.counters import (

@@ -179,15 +179,15 @@ from django.core.signals import request_finished, request_started, setting_chang
 from django.db import connections
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._database import own_connection as own
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo.generator import next_number
 next_number(Order)
 from django_hilo.signals import range_reserved
 def receive(**kwargs): pass
 range_reserved.connect(receive)
-counter = pool.current().counter(resolve(Order).key)
+counter = memory.current().memory(resolve(Order).key)
 held, go_on = threading.Event(), threading.Event()
 signals = range_reserved, connection_created, pre_save, post_migrate
 signals += request_started, request_finished, setting_changed

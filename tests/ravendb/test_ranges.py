@@ -13,7 +13,7 @@ from django.db import connection, connections
 from django.test import Client
 from django.urls import include, path
 
-from django_hilo._allocation.target import Target
+from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation
 from django_hilo.counters.own import OwnCounter
 from django_hilo.generator import next_id, next_number
@@ -155,7 +155,7 @@ class TestNext:
         assert raven.taken()["ServerTag"] == "A"
 
     def test_a_server_tag_for_counters_without_one(self):
-        target = Target.of("numbers", "other", OwnCounter("numbers", ""))
+        target = Counter("numbers", "other", OwnCounter("numbers", ""))
         assert server_tag_of(target) == "B"
 
     def test_a_new_tag_makes_a_counter(self, raven):

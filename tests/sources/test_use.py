@@ -12,7 +12,7 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from rest_framework.test import APIClient
 
-from django_hilo._allocation.target import resolve
+from django_hilo._allocation.find import resolve
 from django_hilo._operations.known_counters import known_gapless_target
 from django_hilo._operations.lending import lend
 from django_hilo.checks.fields import check_field

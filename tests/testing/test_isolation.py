@@ -10,9 +10,9 @@ from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
 from django.test import TestCase
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.pool import CounterKey
+from django_hilo._allocation.memory import CounterKey
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
@@ -89,13 +89,13 @@ class TestAfterItsClass(TestCase):
 
     def test_three(self):
         HiLoDocument.objects.all().delete()
-        pool.current().forget("default")  # as after an administrator's change
+        memory.current().forget("default")  # as after an administrator's change
         assert next_id(Order) == "orders/1-A"
 
     def test_four(self):
-        pool.current().forget("default")
+        memory.current().forget("default")
         self.check()
-        pool.current().forget("default")
+        memory.current().forget("default")
         assert next_id(Order) == "orders/33-A"
 
     def test_threads_and_the_rest(self):
@@ -171,13 +171,13 @@ class AfterTestsThatCommit(TestCase):
         # What they may leave in memory.
         key = CounterKey(database_key("default"), "orders", "A")
         held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
-        pool.current().counter(key).add([held], 32)
+        memory.current().memory(key).add([held], 32)
         super().setUpClass()
 
     @classmethod
     def tearDownClass(cls):
         super().tearDownClass()
-        pool.current().forget("default")
+        memory.current().forget("default")
 
 
 class TestTheirRanges(AfterTestsThatCommit):
@@ -247,7 +247,7 @@ class TestThreads(TestCase):
         super().tearDownClass()
         for model in Order, Product, Item, HiLoDocument:
             model.objects.all().delete()
-        pool.current().forget("default")
+        memory.current().forget("default")
 
     def test_get_other_numbers(self):
         mine = [Order.objects.create() for _ in range(40)]

@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
-from django_hilo._allocation.target import home_of, resolve
+from django_hilo._allocation.find import resolve
+from django_hilo._allocation.registry import home_of
 from django_hilo._operations.highest_numbers import check_jump, highest_number, sparing
 from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
 from django_hilo._operations.report import reach, told

@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from django.http import HttpResponse
 from django.urls import include, path
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo.models import HiLoDocument
 from tests.long.fellows.market.models import Order
 
@@ -47,7 +47,7 @@ def shown(client, settings):
 def test_a_reservation_on_the_page_s_connection_shows(shown, url, on_its_connection):
     shown(url)
     highest = HiLoDocument.objects.get().max
-    pool.after_fork_in_child()  # as another process, which knows no range
+    memory.after_fork_in_child()  # as another process, which knows no range
     statements = shown(url)
     assert HiLoDocument.objects.get().max > highest
     on_counter = [each for each in statements if "django_hilo_hilodocument" in each]

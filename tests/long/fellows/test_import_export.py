@@ -6,7 +6,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from import_export import resources
 from import_export.instance_loaders import CachedInstanceLoader
 
-from django_hilo._allocation import pool
+from django_hilo._allocation import memory
 from django_hilo.identifiers import parse
 from tests.long.fellows.market.models import Invoice, Order, Ticket
 
@@ -76,7 +76,7 @@ def test_rows_without_an_id_get_one(resource):
 def test_explicit_ids_raise_the_floor(resource):
     load(resource, "id,name\norders/500-A,high\norders/40-A,low\n")
     assert parse(Order.objects.create().pk).number > 500
-    pool.after_fork_in_child()  # as another process
+    memory.after_fork_in_child()  # as another process
     assert parse(Order.objects.create().pk).number > 500
 
 

@@ -2,8 +2,8 @@ import pytest
 from django.contrib.admin.utils import unquote
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
-from django_hilo._allocation import pool
-from django_hilo._allocation.target import counter_fields
+from django_hilo._allocation import memory
+from django_hilo._allocation.registry import counter_fields
 from django_hilo.fields import HiLoField
 from django_hilo.models import HiLoDocument
 from tests.long.fellows.market.models import Clause, Contract, Meter
@@ -35,7 +35,7 @@ def test_a_row_for_each_change(statements):
 def test_history_takes_no_number_and_writes_no_counter():
     contracts = [Contract.objects.create() for _ in range(3)]
     before = HiLoDocument.objects.values().get()
-    pool.after_fork_in_child()  # as another process, which knows no range
+    memory.after_fork_in_child()  # as another process, which knows no range
     for contract in contracts:
         contract.name = "changed"
         contract.save()

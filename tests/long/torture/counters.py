@@ -40,7 +40,7 @@ def number_of(id: str) -> int:
 
 
 def _items() -> Any:
-    from django_hilo._allocation.target import resolve
+    from django_hilo._allocation.find import resolve
     from tests.apps.numbers.models import Item
 
     return resolve(Item, "default")

@@ -33,7 +33,7 @@ def break_product(kind: str) -> None:
     from django_hilo.fields import _rolled_back_ids
 
     def keep_ranges() -> None:
-        pool._pool.pid = os.getpid()
+        memory._pool.pid = os.getpid()
 
     if kind == "ticket":
         returning.compare_digest = lambda one, two: True  # type: ignore[assignment]
@@ -45,7 +45,7 @@ def break_product(kind: str) -> None:
         explicit_ids.record_explicit = lambda target, numbers, using: None
         explicit_ids._raise_inside = lambda target, counter, number: None
     elif kind == "fork":
-        pool.after_fork_in_child = keep_ranges
+        memory.after_fork_in_child = keep_ranges
     elif kind == "lock":
         QuerySet.select_for_update = lambda self, **kwargs: self  # type: ignore
     elif kind == "bond":

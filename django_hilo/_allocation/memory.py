@@ -1,6 +1,6 @@
-"""The ranges that this process holds, by counter: memory only, no database.
+"""What this process holds of each counter: memory only, no database.
 
-Each counter has one lock, which is held for microseconds and never over I/O. The child
+Each memory has one lock, which is held for microseconds and never over I/O. The child
 of a fork starts with an empty pool and new locks.
 """
 
@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
 from django_hilo._allocation.capacity import AdaptiveCapacity
@@ -19,13 +19,8 @@ from django_hilo.counters.ranges import Reservation
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import NestedReservation
 
-
-class CounterKey(NamedTuple):
-    """Which counter, in which database."""
-
-    database: DatabaseKey
-    collection: str
-    node_tag: str
+# Which counter, in which database: the key of the source is the rest of it.
+Key = tuple[DatabaseKey, str, str]
 
 
 class Refill:
@@ -36,6 +31,8 @@ class Refill:
         self.owner = threading.get_ident()
         self.is_done = False
         self.error: BaseException | None = None
+        # Explicit numbers that came while its range was on its way.
+        self.explicit: set[int] = set()
         # One lock for each waiting thread. A signal handler that raises during a wait
         # could leave a shared lock locked, such as that of a Future.
         self._waiting: list[threading.Lock] = []
@@ -63,11 +60,11 @@ class Refill:
 _MOST_SKIPPED = 1_000
 
 
-class Counter:
+class Memory:
     """One counter as this process knows it."""
 
-    def __init__(self, key: CounterKey) -> None:
-        self.key = key
+    def __init__(self, key: Key) -> None:
+        self.key, self.database = key, key[0]
         # Where its ranges came from; None: look at the rows before the next one.
         self.source: Source | None = None
         self._lock = Lock()
@@ -76,14 +73,12 @@ class Counter:
         # The highest number known to exist or to be reserved; ranges start over it.
         self.seen = 0
         # The highest explicit number, which a return must not forget.
-        self._explicit = 0
+        self.explicit = 0
         # The highest number that was given out of a bound range, or is an object's
         # whose row was rolled back.
         self.burnt = 0
         # What the newest reservations skipped, which are committed.
         self.skipped: deque[Skipped] = deque(maxlen=_MOST_SKIPPED)
-        # Explicit numbers that came while a range was on its way.
-        self._explicit_since_refill: set[int] = set()
         # The row's Max is known to be at least this.
         self.stored = 0
         self.capacity = AdaptiveCapacity()
@@ -93,7 +88,7 @@ class Counter:
     def locked(self) -> Lock:
         """Return the lock; raises `NestedReservation` in a thread that has it."""
         if self._lock.is_held_here():
-            raise NestedReservation.amid(f"taking a number of {self.key.collection!r}")
+            raise NestedReservation.amid(f"taking a number of {self.key[1]!r}")
         return self._lock
 
     def take(self, count: int) -> list[Slice] | None:
@@ -126,7 +121,6 @@ class Counter:
         with self.locked():
             if self.refill is mine:
                 self.refill = None
-                self._explicit_since_refill.clear()
         mine.end(error)
 
     def add(
@@ -138,7 +132,7 @@ class Counter:
     ) -> list[Slice] | None:
         """Add ranges, and take ``count`` numbers before others do."""
         with self.locked():
-            since = self._explicit_since_refill
+            since = self.refill.explicit if self.refill else ()
             for cached in ranges:
                 self.seen = max(self.seen, cached.high)
                 self.stored = max(self.stored, cached.high)
@@ -157,7 +151,12 @@ class Counter:
             if len(self._ranges) < len(held):
                 self.capacity.keep()
             if self.refill is not None:
-                self._explicit_since_refill.update(numbers)
+                self.refill.explicit.update(numbers)
+
+    def drop_ranges(self) -> None:
+        """Drop all ranges."""
+        with self.locked():
+            self._ranges.clear()
 
     def drop_all(self) -> None:
         """Drop all ranges; the next one starts over the rows that there are then."""
@@ -169,7 +168,7 @@ class Counter:
     def see(self, number: int) -> None:
         """Keep later ranges above an explicit number."""
         with self.locked():
-            self._explicit = max(self._explicit, number)
+            self.explicit = max(self.explicit, number)
             self.seen = max(self.seen, number)
 
     def burn(self, number: int) -> None:
@@ -205,63 +204,63 @@ class Counter:
         """Note that what was left of a range was returned."""
         with self.locked():
             if self.seen == cached.high:
-                self.seen = max(cached.next - 1, self._explicit, self.burnt)
+                self.seen = max(cached.next - 1, self.explicit, self.burnt)
 
 
-class _KnownTargets(threading.local):
-    """What a thread has found of targets, by what callers named."""
+class _Found(threading.local):
+    """The counters that a thread has found, by what callers named."""
 
     def __init__(self) -> None:
         self.by_name: dict[Any, Any] = {}
 
 
 class Pool:
-    """The counters of one process."""
+    """The memories of one process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.known_targets = _KnownTargets()
+        self.found = _Found()
         # Without a lock: each access is one step of a dict.
-        self._counters: dict[CounterKey, Counter] = {}
+        self._memories: dict[Key, Memory] = {}
 
-    def counter(self, key: CounterKey) -> Counter:
-        """Return the counter of a key, a new one the first time."""
-        counter = self._counters.get(key)
-        if counter is None:
-            counter = self._counters.setdefault(key, Counter(key))
-        return counter
+    def memory(self, key: Key) -> Memory:
+        """Return the memory of a counter, a new one the first time."""
+        memory = self._memories.get(key)
+        if memory is None:
+            memory = self._memories.setdefault(key, Memory(key))
+        return memory
 
-    def seen(self, key: CounterKey) -> int:
+    def seen(self, key: Key) -> int:
         """Return the highest number seen of a counter; 0: it may not exist."""
         # Looked up, not made: programs may name any number of collections.
-        return getattr(self._counters.get(key), "seen", 0)
+        return getattr(self._memories.get(key), "seen", 0)
 
-    def counters(self, using: str | None = None) -> list[Counter]:
-        """Return all counters, or those of one alias."""
-        found = list(self._counters.values())  # other threads may add to them
-        return [each for each in found if using in (None, each.key.database.alias)]
+    def memories(self, using: str | None = None) -> list[Memory]:
+        """Return all memories, or those of one alias."""
+        found = list(self._memories.values())  # other threads may add to them
+        return [each for each in found if using in (None, each.database.alias)]
 
-    def forget_counter(self, key: CounterKey) -> None:
+    def forget_one(self, key: Key) -> None:
         """Drop all that is known of one counter."""
-        if counter := self._counters.pop(key, None):
-            counter.drop_all()
-            self.forget_targets()
+        if memory := self._memories.pop(key, None):
+            memory.drop_all()
+            self.forget_found()
 
     def drop_ranges(self, using: str) -> None:
         """Drop the ranges of an alias that were reserved in its rows, not drawn."""
-        for counter in self.counters(using):
-            if counter.source is None or counter.source.rolls_back:
-                counter.drop_all()
-                counter.stored = 0
+        for memory in self.memories(using):
+            if memory.source is None or memory.source.rolls_back:
+                memory.drop_all()
+                memory.stored = 0
 
-    def forget_targets(self) -> None:
-        """Let all threads find their targets and counters anew."""
-        self.known_targets = _KnownTargets()
+    def forget_found(self) -> None:
+        """Let all threads find their counters anew."""
+        self.found = _Found()
 
     def forget(self, using: str) -> None:
         """Drop all that is known of the counters of an alias."""
-        for counter in self.counters(using):
-            self.forget_counter(counter.key)
+        for memory in self.memories(using):
+            self.forget_one(memory.key)
 
 
 _pool = Pool()

@@ -1,0 +1,158 @@
+"""A counter as a caller means it: where it is, its numbers, its memory, its ids."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from copy import copy
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django.db import connections
+
+from django_hilo._allocation import memory
+from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice
+from django_hilo._allocation.memory import Key, Memory
+from django_hilo._allocation.registry import CounterField
+from django_hilo._database.identity import database_key
+from django_hilo.conf import settings
+from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.counters.source import Source
+from django_hilo.identifiers import IdFormat, check_separator
+
+logger = logging.getLogger("django_hilo")
+
+
+class Reserved(NamedTuple):
+    """Ranges that were just reserved."""
+
+    reservations: list[Reservation]
+    ranges: list[CachedRange]
+    skipped: list[Skipped]
+
+
+class Counter:
+    """A counter, with the look of its ids; ``using`` is the alias that has it.
+
+    ``collection`` is "" for a source alone, whose ids are numbers. ``width`` is the
+    number of digits, with leading zeros; 0: as many as a number has.
+    """
+
+    def __init__(
+        self,
+        collection: str,
+        using: str,
+        source: Source,
+        field: CounterField | None = None,
+        width: int = 0,
+    ) -> None:
+        self.collection, self.using, self.source = collection, using, source
+        self.field, self.width = field, width
+        # The attributes of the connection of the thread that looked for it.
+        self.connection = vars(connections[using])
+        # Of its memory in the pool of this process.
+        self.key: Key = (database_key(using), *source.key)
+        # Whether its ids are the numbers themselves.
+        self.is_integer = field.is_integer if field else not collection
+        # The reservation of the last id, and the format of its ids: read at once.
+        self._format: tuple[Reservation | None, IdFormat | None] = (None, None)
+
+    # Whether a TestCase may have its numbers, and the one that draws from them there.
+    may_be_tested = False
+    of_test: Counter | None = None
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What this process holds of it."""
+        return memory.current().memory(self.key)
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return self.collection or self.source.name
+
+    @property
+    def node_tag(self) -> str:
+        """The tag of its ids, empty for none."""
+        return self.source.node_tag
+
+    @property
+    def capacities(self) -> tuple[int, int]:
+        """The minimum and the maximum capacity of a range."""
+        least = getattr(self.field, "capacity", None) or settings.CAPACITY
+        most = getattr(self.field, "max_capacity", None) or settings.MAX_CAPACITY
+        return least, max(least, most)
+
+    def drawn_from(self, source: Source, held: Memory) -> Counter:
+        """Return the same counter, whose numbers come from elsewhere."""
+        other = copy(self)
+        other.source, other.memory, other._format = source, held, (None, None)
+        return other
+
+    def of_width(self, width: int) -> Counter:
+        """Return the same counter, whose ids have so many digits."""
+        wide = copy(self)
+        wide.width, wide._format = width, (None, None)
+        return wide
+
+    def format_of(self, reservation: Reservation) -> IdFormat | None:
+        """Return the format of the ids of a range, None if they are its numbers."""
+        of, format = self._format
+        if of is not reservation and not self.is_integer:
+            separator = check_separator(settings.SEPARATOR)
+            tag = reservation.node_tag if settings.SHOW_NODE_TAG else ""
+            parts = (self.collection, separator, reservation.server_prefix, tag)
+            format = IdFormat.of(*parts)._replace(width=self.width)
+            self._format = reservation, format
+        return format
+
+    def id_of(self, number: int, reservation: Reservation) -> Any:
+        """Return the id of a number of a range."""
+        format = self.format_of(reservation)
+        return number if format is None else format.text(number)
+
+    def ids_of(self, slices: Iterable[Slice]) -> list[Any]:
+        """Return the ids of numbers that were taken."""
+        ids: list[Any] = []
+        for low, high, reservation, _ in slices:
+            format = self.format_of(reservation)
+            ids += format.texts(low, high) if format else range(low, high + 1)
+        return ids
+
+    def reserve(self, capacity: int, count: int, rows: int | None = None) -> Reserved:
+        """Reserve ranges, over all numbers that are known.
+
+        ``rows`` is the highest number of rows, if it was looked for; None: the ranges
+        belong to the caller's transaction.
+        """
+        mine, source, using = self.memory, self.source, self.using
+        is_bound = rows is None
+        if rows is None:
+            rows = source.minimum_of_rows(using)
+        stored = mine.stored
+        size, least = max(capacity, count), max(count, 1)
+        wanted = Wanted(size, least, max(mine.seen, rows), self.collection)
+        reserved = source.reserve(using, wanted)
+        mine.source = source
+        met, fell_from = reserved[0].met, 0
+        # Another thread may have raised Max or returned a range meanwhile.
+        if met is not None and met < min(stored, mine.stored):
+            fell_from = stored
+            if not is_bound:  # a rollback would forget it
+                mine.stored = met
+            logger.warning(
+                "%s on %r fell back to %d from at least %d, because of a restore, a "
+                "failover, SQL, or another site with its node tag. This process will "
+                "not reissue numbers that it knows of, but other processes may. Run: "
+                "python manage.py hilo_raise_max --database=%s",
+                *(source.name, using, met, stored, using),
+            )
+        ranges, skipped = [], []
+        for each in reserved:
+            # Read again: a transaction that ended while this one waited for the row may
+            # have burnt numbers of the range.
+            ranges.append(CachedRange(each, mine.burnt))
+            if met is not None:
+                # If the counter fell back, others may have the numbers from there.
+                skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
+        return Reserved(reserved, ranges, skipped)

@@ -1,0 +1,156 @@
+"""Find the counter of what a caller names: once, where the answer lasts.
+
+What was found belongs to the pool of the process, so a fork, a flush and changed
+settings forget it, and to a thread, because only its connection knows of a schema. What
+may give another answer the next time is not kept: instances of sources, models of other
+registries, projects with routers, connections that switch schemas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS, connections, models, router
+from django.dispatch import receiver
+
+from django_hilo._allocation import memory
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.in_tests import counter_of_test
+from django_hilo._allocation.registry import (
+    CounterField,
+    counter_of_rows,
+    field_of,
+    fields_of,
+    is_counter_field,
+    named_source,
+)
+from django_hilo._database.identity import has_schemas
+from django_hilo._database.own_connection import in_tests
+from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.source import Source
+from django_hilo.identifiers import check_collection
+
+# A collection, a label such as "shop.Order", a model, an instance, a field or a source;
+# or what was found of them.
+AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Counter
+
+_MOST = 1_000
+
+
+def find(target: AnyTarget, using: str | None = None) -> Counter:
+    """Return the counter that takes the numbers of a target, as `resolve` finds it.
+
+    In a `TestCase` that is a counter in memory.
+    """
+    counter = _remembered(target, using)
+    return counter_of_test(counter) if counter.may_be_tested else counter
+
+
+def _remembered(target: AnyTarget, using: str | None) -> Counter:
+    database: Any
+    called: tuple[Any, str | None] = target, using
+    if isinstance(target, models.Model):
+        called = type(target), using or target._state.db
+    found = memory.current().found.by_name
+    try:
+        counter, database, name, host, port, installed = found[called]
+    except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
+        pass
+    else:
+        if (
+            connections.settings.get(counter.using) is database
+            and database["NAME"] is name
+            and database["HOST"] is host
+            and database["PORT"] is port
+            and "schema_name" not in counter.connection
+            and not router.routers
+            # Another model may have the collection since models were loaded.
+            and (not isinstance(target, str) or installed is _installed())
+        ):
+            return counter  # type: ignore[no-any-return]
+    counter = resolve(target, using)
+    counter.may_be_tested = in_tests() and isinstance(counter.source, OwnCounter)
+    if _is_kept(called[0], counter):
+        if len(found) >= _MOST:
+            found.clear()
+        database = connections.settings[counter.using]
+        place = [database[each] for each in ("NAME", "HOST", "PORT")]
+        found[called] = counter, database, *place, _installed()
+    return counter
+
+
+def _is_kept(named: Any, counter: Counter) -> bool:
+    connection = connections[counter.using]
+    if is_counter_field(named):
+        named = named.model
+    # Texts and sources have none.
+    options: Any = getattr(named, "_meta", None)
+    is_installed = options is not None and options.apps is apps
+    return (
+        (is_installed or isinstance(named, str))
+        and not router.routers
+        and not has_schemas(connection)
+        and connections.settings[connection.alias] is connection.settings_dict
+    )
+
+
+def _installed() -> list[type[models.Model]]:
+    # Django keeps this list until the installed apps change.
+    return apps.get_models(include_auto_created=True)
+
+
+@receiver(setting_changed)
+def forget_settings(setting: str, **kwargs: object) -> None:
+    """Let changed settings take effect from the next id on."""
+    if setting in {"HILO", "DATABASE_ROUTERS", "DATABASES"}:
+        memory.current().forget_found()
+
+
+def resolve(target: AnyTarget, using: str | None = None) -> Counter:
+    """Return the stored `Counter` of what a caller names.
+
+    ``using`` is the database of the rows. ``None`` asks the routers where the model is
+    written, and means "default" for a bare collection. Raises LookupError for an
+    unknown label or a model without a HiLo field, and `InvalidDocumentId` for a
+    collection outside the grammar.
+    """
+    if isinstance(target, Counter):
+        return target
+    if isinstance(target, Source):
+        return Counter("", using or DEFAULT_DB_ALIAS, target)
+    if isinstance(target, str) and "." not in target:
+        return _of_collection(check_collection(target), using)
+    if isinstance(target, str):
+        try:
+            target = apps.get_model(target)
+        except ValueError as error:
+            raise LookupError(
+                f"{target!r} is not a model label such as 'shop.Order'."
+            ) from error
+    field = field_of(target)
+    if using is None:
+        # A child of a model with a HiLo key may have another database than its parent.
+        if isinstance(target, models.Model):
+            using = router.db_for_write(type(target), instance=target)
+        else:
+            model = target if isinstance(target, type) else field.model
+            using = router.db_for_write(model)
+    collection = check_collection(field.collection_name)
+    source = field.source or named_source(collection)
+    if source is None:
+        using, source = field.counter_of(using)
+    width = getattr(field, "width", None) or 0
+    return Counter(collection, using, source, field, width)
+
+
+def _of_collection(collection: str, using: str | None) -> Counter:
+    fields = fields_of(collection)
+    if fields and fields[0].is_integer:
+        return resolve(fields[0], using)
+    using = using or DEFAULT_DB_ALIAS
+    source = named_source(collection)
+    if source is not None:
+        return Counter(collection, using, source, fields[0] if fields else None)
+    return Counter(collection, *counter_of_rows(collection, using))
