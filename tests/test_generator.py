@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connections, transaction
 
 from django_hilo._allocation import memory
-from django_hilo._allocation.memory import Memory
 from django_hilo._allocation.find import resolve
+from django_hilo._allocation.memory import Memory
 from django_hilo.counters import reservation
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
 from django_hilo.generator import (
@@ -339,7 +339,7 @@ class TestMemory:
         connection = connections["default"]
         monkeypatch.setattr(connection, "schema_name", "tenant", raising=False)
         key = resolve(Order).key
-        assert key.database.schema == "tenant"
+        assert key[0].schema == "tenant"
         assert memory.current().memory(key).take(1) is None
 
     def test_a_migration_forgets_nothing_and_a_flush_all(self):
@@ -353,7 +353,7 @@ class TestMemory:
 @pytest.mark.parametrize("where", ["begin_refill", "add"])
 def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
     """A signal's handler may raise between any two steps, as Celery's limits do."""
-    real, raised = getattr(Counter, where), []
+    real, raised = getattr(Memory, where), []
 
     def interrupt(counter, *args):
         real(counter, *args)
@@ -364,7 +364,7 @@ def test_an_interrupt_around_a_refill_holds_nobody_up(where, monkeypatch):
     next_number("orders")
     (counter,) = memory.current().memories()
     next_numbers("orders", 31)
-    monkeypatch.setattr(Counter, where, interrupt)
+    monkeypatch.setattr(Memory, where, interrupt)
     with pytest.raises(KeyboardInterrupt):
         next_number("orders")
     assert counter.refill is None

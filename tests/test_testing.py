@@ -23,7 +23,6 @@ from django.urls import path
 from django_hilo import testing
 from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.memory import CounterKey
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import iter_ids, next_id, next_ids, next_number
@@ -47,7 +46,7 @@ not_on_mariadb = pytest.mark.skipif(
 def leave_ranges() -> None:
     """Leave in memory what an earlier test may leave: a committed range."""
     for alias in connections:
-        key = CounterKey(database_key(alias), "orders", "A")
+        key = database_key(alias), "orders", "A"
         held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
         memory.current().memory(key).add([held], 32)
 

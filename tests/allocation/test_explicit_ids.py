@@ -391,14 +391,14 @@ def test_an_explicit_id_beside_a_range_on_its_way(monkeypatch):
 
 @transactional
 def test_a_range_reserved_just_after_an_explicit_id_dropped_others(monkeypatch):
-    taken, drop = [], Counter.drop
+    taken, drop = [], Memory.drop
 
     def drop_and_take(counter, numbers):
         drop(counter, numbers)
         if not taken:
             taken.extend(next_numbers(Order, 10))
 
-    monkeypatch.setattr(Counter, "drop", drop_and_take)
+    monkeypatch.setattr(Memory, "drop", drop_and_take)
     Order.objects.create(id="orders/7-A")
     assert min(taken) > 7
 

@@ -54,7 +54,7 @@ def test_nobody_hangs_after_a_wait_that_is_interrupted(monkeypatch):
     short = SimpleNamespace(LOCK_TIMEOUT=0.01, RETRY_FOR=0.01)
     monkeypatch.setattr(refill, "settings", short)
     # What hangs must not hang the end of the test, too.
-    monkeypatch.setattr(pool, "_pool", memory.Pool())
+    monkeypatch.setattr(memory, "_pool", memory.Pool())
     reserve_range = reservation.reserve_range
 
     def held(*args, **kwargs):

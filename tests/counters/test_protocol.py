@@ -28,7 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from django_hilo._allocation import allocate, bound_ranges, burnt_numbers, pool
+from django_hilo._allocation import burnt_numbers, in_transaction, memory
 from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.find import resolve
 from django_hilo._database.retry import bind
@@ -573,17 +573,18 @@ def without_minimum(
     return RESERVE(collection, node_tag, wanted._replace(minimum=0), using, *column)
 
 
-def share_at_once(target: Any, counter: pool.Counter, mark: Mark, count: int) -> None:
+def share_at_once(counter: Any, mark: Mark, count: int) -> None:
     """Bind a range to the transaction, and give it to the pool before the commit."""
-    BIND(target, counter, mark, count)
-    counter.add(bound_ranges.bound_to(mark, counter).ranges[-1:])
+    BIND(counter, mark, count)
+    held = counter.memory
+    held.add(in_transaction.bound_to(mark, held).ranges[-1:])
 
 
 def told_for_good(*arguments: Any) -> list[tuple[Skipped, None]]:
     return [(each, None) for each, _ in TOLD(*arguments)]
 
 
-RESERVE, BIND = reservation.reserve_range, allocate.bind
+RESERVE, BIND = reservation.reserve_range, in_transaction.bind
 TOLD = burnt_numbers._told
 ALL = Skipped(0, 2**63)
 LOST = [("begin", 0), ("use", 0, 1), ("rollback", 0)]
@@ -611,7 +612,7 @@ FAULTS = {
         [("use", 0, 1), ("restore_alone", 0), ("use", 0, 5)],
     ),
     "a child keeps the ranges": (
-        pool,
+        memory,
         "after_fork_in_child",
         lambda: None,
         [("use", 0, 1), ("fork", 0), ("use", 1, 1)],
@@ -623,13 +624,13 @@ FAULTS = {
         [*LOST, ("begin", 0), ("use", 0, 1), ("commit", 0)],
     ),
     "a bound range is shared at once": (
-        allocate,
+        in_transaction,
         "bind",
         share_at_once,
         [*LOST, ("use", 0, 1)],
     ),
     "a burnt number is given again": (
-        pool.Counter,
+        memory.Memory,
         "burn",
         lambda *_: None,
         [*LOST, ("use", 0, 1)],

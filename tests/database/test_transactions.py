@@ -478,7 +478,7 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         "module",
         # Elsewhere the lock has no function in Python.
-        [own_connection, retry_module, refill, pool]
+        [own_connection, retry_module, refill, memory]
         + [_lock] * (sys.version_info[:2] == (3, 14)),
     )
     def test_at_any_call_they_keep_no_lock(self, module, settings):

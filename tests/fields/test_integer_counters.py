@@ -99,7 +99,7 @@ class TestSequences:
         execute(*[line for line in reset.splitlines() if "_item" in line])
         assert insert_item_by_default() == first + 1
         for turn in range(300):
-            monkeypatch.setattr(pool, "_pool", processes[turn % 3])
+            monkeypatch.setattr(memory, "_pool", processes[turn % 3])
             try:
                 Item.objects.bulk_create([Item(), Item()])
             except IntegrityError:

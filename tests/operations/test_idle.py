@@ -191,7 +191,7 @@ def test_one_that_fails_does_not_keep_another_waiting(clock, looks, caplog):
 
 
 def test_a_range_before_the_newest_stays():
-    held = pool.Counter(pool.CounterKey(None, "orders", "A"))
+    held = memory.Memory((None, "orders", "A"))
     for low, high in (1, 10_000), (10_001, 30_000):
         found = Reservation("orders", "A", Range(low, high), "", "ticket")
         held.add([CachedRange(found)])

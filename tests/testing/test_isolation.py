@@ -12,7 +12,6 @@ from django.test import TestCase
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.memory import CounterKey
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
@@ -169,7 +168,7 @@ class AfterTestsThatCommit(TestCase):
     @classmethod
     def setUpClass(cls):
         # What they may leave in memory.
-        key = CounterKey(database_key("default"), "orders", "A")
+        key = database_key("default"), "orders", "A"
         held = CachedRange(Reservation("orders", "A", Range(700, 800), "", "t"))
         memory.current().memory(key).add([held], 32)
         super().setUpClass()

@@ -27,10 +27,10 @@ def break_product(kind: str) -> None:
     """Take one protection away in this process."""
     from django.db.models import QuerySet
 
-    from django_hilo._allocation import explicit_ids, pool
+    from django_hilo._allocation import explicit_ids, memory
     from django_hilo._database import retry
     from django_hilo.counters import returning
-    from django_hilo.fields import _rolled_back_ids
+    from django_hilo.fields import _assigned_ids
 
     def keep_ranges() -> None:
         memory._pool.pid = os.getpid()
@@ -42,8 +42,8 @@ def break_product(kind: str) -> None:
     elif kind == "own":
         retry.run = lambda operate, callers, *_: operate(callers.alias)
     elif kind == "floor":
-        explicit_ids.record_explicit = lambda target, numbers, using: None
-        explicit_ids._raise_inside = lambda target, counter, number: None
+        explicit_ids.record = lambda counter, numbers, using: None
+        explicit_ids._raise_inside = lambda counter, number: None
     elif kind == "fork":
         memory.after_fork_in_child = keep_ranges
     elif kind == "lock":
@@ -51,11 +51,11 @@ def break_product(kind: str) -> None:
     elif kind == "bond":
         _keep_rolled_back()
     elif kind == "burnt":
-        pool.Counter.burn = lambda self, number: None  # type: ignore[method-assign]
+        memory.Memory.burn = lambda self, number: None  # type: ignore[method-assign]
     elif kind == "pair":
         _keep_committed()
     elif kind == "sure":
-        _rolled_back_ids.make_sure = lambda target, numbers: dict.fromkeys(numbers)
+        _assigned_ids.make_sure = lambda counter, numbers: dict.fromkeys(numbers)
 
 
 def _keep_rolled_back() -> None:
@@ -73,11 +73,11 @@ def _keep_rolled_back() -> None:
 
 def _keep_committed() -> None:
     """Let later transactions of a thread take of a copy of each committed range too."""
-    from django_hilo._allocation import bound_ranges
+    from django_hilo._allocation import allocate, in_transaction
     from django_hilo._allocation.cached_range import take_from
 
-    commit: Any = bound_ranges.Bound.commit
-    take: Any = bound_ranges.take
+    commit: Any = in_transaction.Bound.commit
+    take: Any = in_transaction.take_bound
     copies = threading.local()
 
     def commit_and_keep(self: Any) -> None:
@@ -85,12 +85,12 @@ def _keep_committed() -> None:
         commit(self)
         vars(copies).setdefault(self.key, deque()).extend(kept)
 
-    def take_of_kept_too(connection: Any, counter: Any, count: int) -> Any:
-        kept = vars(copies).get(counter.key, deque())
-        return take(connection, counter, count) or take_from(kept, count)
+    def take_of_kept_too(held: Any, count: int) -> Any:
+        kept = vars(copies).get(held.key, deque())
+        return take(held, count) or take_from(kept, count)
 
-    bound_ranges.Bound.commit = commit_and_keep  # type: ignore[method-assign]
-    bound_ranges.take = take_of_kept_too
+    in_transaction.Bound.commit = commit_and_keep  # type: ignore[method-assign]
+    in_transaction.take_bound = allocate.take_bound = take_of_kept_too
 
 
 def _trust_returns() -> None:
