@@ -1,22 +1,22 @@
 """Hooks of ``on_commit()``, by which rollbacks are noticed, where others meddle."""
 
 import os
+import sys
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.test import TestCase
 
-from django_hilo._database.transaction import (
-    ConnectionState,
-    state_of,
-)
-from django_hilo.counters import reservation, reserve
+import django_hilo
+from django_hilo.counters import reserve
 from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_number
 from tests.apps.records.models import Letter, Order
+from tests.support.counters import counters_wrapped
 from tests.support.databases import IS_MYSQL
+from tests.support.foreign import needs_server
 from tests.support.rollbacks import Undo, bind, rolled_back
 from tests.support.sql import execute
 from tests.support.threads import in_thread
@@ -25,110 +25,85 @@ pytestmark = pytest.mark.servers
 transactional = pytest.mark.django_db(transaction=True)
 
 
-def run_hooks_at_once(self, func, robust=False):
-    func()
-
-
-def run_hooks_now():
-    """As tests of some projects do, at the end of a block."""
-    while connection.run_on_commit:
-        _, hook, *_ = connection.run_on_commit.pop(0)
-        hook()
+def rows():
+    return list(Order.objects.values_list("pk", "name"))
 
 
 @transactional
 def test_projects_that_run_hooks_at_once():
-    with patch.object(BaseDatabaseWrapper, "on_commit", run_hooks_at_once):
+    def run_at_once(self, func, robust=False):
+        func()
+
+    with patch.object(BaseDatabaseWrapper, "on_commit", run_at_once):
         given = []
         for _ in range(3):
             with rolled_back():
                 given += [next_number(Order), next_number(Order)]
         with transaction.atomic():
             bind()
-            order = Order.objects.create(name="a")
+            order, letter = Order.objects.create(name="a"), Letter.objects.create()
             order.name = "b"
-            order.save()
-            letter = Letter.objects.create()
-            letter.save()
+            order.save(), letter.save()
     given += [next_number(Order) for _ in range(40)]
-    assert len(set(given)) == 46 and len(given) == 46
-    assert list(Order.objects.values_list("pk", "name")) == [(order.pk, "b")]
+    assert len(set(given)) == 46
+    assert rows() == [(order.pk, "b")]
     assert Letter.objects.get().pk == letter.pk
     others = in_thread(lambda: reserve("orders", 40).range)
     assert not any(number in others for number in given[6:])
 
 
-def test_hooks_that_others_run_are_no_rollback(db):
+def run_one_by_one():
+    while connection.run_on_commit:
+        _, hook, *_ = connection.run_on_commit.pop(0)
+        hook()
+
+
+def run_as_django_does():
     """The recipe of projects that is older than captureOnCommitCallbacks()."""
-    allow = patch.object(BaseDatabaseWrapper, "validate_no_atomic_block")
-    orders = []
+    with patch.object(BaseDatabaseWrapper, "validate_no_atomic_block"):
+        connection.run_and_clear_commit_hooks()
+
+
+@pytest.mark.parametrize("run", [run_one_by_one, run_as_django_does, None])
+def test_hooks_that_run_inside_of_a_test_roll_nothing_back(
+    db, run, django_capture_on_commit_callbacks
+):
+    order, letter = Order(name="a"), Letter()
 
     def rename():
-        orders[0].name = "b"
-        orders[0].save(update_fields=["name"])
-        orders[0].save()
-
-    transaction.on_commit(rename)
-    orders.append(Order.objects.create(name="a"))
-    with allow:
-        connection.run_and_clear_commit_hooks()
-    assert list(Order.objects.values_list("name", flat=True)) == ["b"]
-
-
-class InTestCase(TestCase):
-    def test_hooks_that_run_inside_roll_nothing_back(self):
-        order, letter = Order.objects.create(name="a"), Letter.objects.create()
-        run_hooks_now()
-        order.name, letter.name = "b", "c"
-        order.save()
-        letter.save()
-        self.assertEqual(Order.objects.get().name, "b")
-        self.assertEqual(Letter.objects.get().name, "c")
-        self.assertEqual(len({Order.objects.create().pk for _ in range(40)}), 40)
-
-    def test_hooks_that_are_captured(self):
-        with self.captureOnCommitCallbacks(execute=True) as called:
-            transaction.on_commit(lambda: None)
-            order, letter = Order.objects.create(name="a"), Letter.objects.create()
         order.name = "b"
-        order.save()
-        letter.save()
-        self.assertEqual(Order.objects.get().name, "b")
-        self.assertEqual(Letter.objects.count(), 1)
-        self.assertLessEqual(len(called), 3)
-        with self.captureOnCommitCallbacks() as later:
-            Order.objects.create()
-        self.assertEqual(later, [])
+        order.save(update_fields=["name"])
+        order.save(), letter.save()
+
+    with django_capture_on_commit_callbacks(execute=not run):
+        transaction.on_commit(rename)
+        order.save(), letter.save()
+        if run:
+            run()
+    order.save(), letter.save()
+    assert rows() == [(order.pk, "b")]
+    assert Letter.objects.get().pk == letter.pk
+    assert len({Order.objects.create().pk for _ in range(40)} | {order.pk}) == 41
 
 
 @transactional
-def test_another_thread_knows_of_the_rollback():
-    lost = Order(name="lost")
-    with rolled_back():
-        lost.save()
-    reserve("orders", 40)
-    with pytest.raises(HiLoError, match="another process may have the id"):
-        in_thread(lost.save)
-    assert not Order.objects.exists()
-
-
-@transactional
-def test_numbers_that_are_burnt_while_a_reservation_waits(monkeypatch):
-    burnt, make = [], reservation.reserve_range
+def test_numbers_that_are_burnt_while_a_reservation_waits():
+    burnt = []
 
     def burn():
         with rolled_back():
             burnt.extend(next_number(Order) for _ in range(3))
 
-    def wait_and_reserve(*arguments, **keywords):
-        monkeypatch.setattr(reservation, "reserve_range", make)
-        in_thread(burn)
-        return make(*arguments, **keywords)
+    def burn_first(execute, *statement):
+        if not burnt:
+            burnt.append(0)
+            in_thread(burn)
+        return execute(*statement)
 
-    monkeypatch.setattr(reservation, "reserve_range", wait_and_reserve)
-    given = {next_number(Order) for _ in range(29)}
+    with counters_wrapped(burn_first):
+        given = {next_number(Order) for _ in range(29)}
 
-    assert burnt == [1, 2, 3]
+    assert burnt == [0, 1, 2, 3]
     assert given == set(range(4, 33))  # the same range, after what was burnt
 
 
@@ -144,7 +119,7 @@ def test_a_hook_that_raises_is_of_a_caller_and_comes_later():
         number = next_number(Order)
     assert next_number(Order) == number + 1  # the range is in the pool
     order.save()
-    assert Order.objects.get().pk == order.pk
+    assert rows() == [(order.pk, "a")]
 
 
 @transactional
@@ -167,7 +142,7 @@ def test_work_before_a_savepoint_of_plain_sql_lasts(undo):
         order.name = "b"
         order.save(update_fields=["name"])
         order.save()
-    assert list(Order.objects.values_list("pk", "name")) == [(order.pk, "b")]
+    assert rows() == [(order.pk, "b")]
     assert len({Order.objects.create().pk for _ in range(40)} | {order.pk}) == 41
 
 
@@ -183,17 +158,14 @@ def test_work_after_a_savepoint_of_plain_sql_does_not_last():
         with pytest.raises(HiLoError, match="another row may have this id"):
             lost.save(update_fields=["name"])
         lost.save()
-    assert Order.objects.get().name == "lost"
+    assert rows() == [(lost.pk, "lost")]
 
 
 @transactional
-def test_nothing_is_left_after_many_rollbacks():
-    for _ in range(3):
-        with rolled_back():
-            Order.objects.create()
-            Letter.objects.create()
+def test_after_a_rollback_no_statement_is_watched():
+    with rolled_back():
+        Order.objects.create(), Letter.objects.create()
     Order.objects.count()
-    assert not state_of(connection).open_marks()
     assert not connection.execute_wrappers
 
 
@@ -201,21 +173,31 @@ def test_nothing_is_left_after_many_rollbacks():
 @pytest.mark.parametrize("model", [Letter, Order])
 def test_many_savepoints_cost_as_much_as_few(model):
     """Each statement looks at no more marks and hooks when there are more of them."""
-    looked = []
-    look_for = ConnectionState.look_for
+    package = str(Path(django_hilo.__file__).parent)
 
-    def counting(state, mark):
-        looked.append(mark)
-        return look_for(state, mark)
+    def calls_of(savepoints):
+        calls = []
 
-    with patch.object(ConnectionState, "look_for", counting), transaction.atomic():
-        for number in range(200):
-            with transaction.atomic():
-                id = f"{model.__name__.lower()}s/{number + 1}"
-                model(pk=id if model is Letter else f"{id}-A").save()
-                if model is Letter:
-                    Letter.objects.create()
-    assert len(looked) < 2_000
+        def note(frame, event, argument):
+            if event.endswith("call") and package in frame.f_code.co_filename:
+                calls.append(event)
+
+        with transaction.atomic():
+            sys.setprofile(note)
+            try:
+                for number in range(savepoints):
+                    with transaction.atomic():
+                        id = f"{model.__name__.lower()}s/{number + 1}"
+                        model(pk=id if model is Letter else f"{id}-A").save()
+                        if model is Letter:
+                            Letter.objects.create()
+            finally:
+                sys.setprofile(None)
+            transaction.set_rollback(True)
+        return len(calls)
+
+    calls_of(1)  # what is done once
+    assert calls_of(200) < 5 * calls_of(50)
 
 
 @transactional
@@ -237,22 +219,29 @@ def test_threads_that_share_a_connection():
         return order.pk
 
     try:
-        assert in_thread(work) == Order.objects.get(name="b").pk
+        assert [(in_thread(work), "b")] == rows()
     finally:
         connection.dec_thread_sharing()
 
 
+@needs_server
 @transactional
-def test_the_child_of_a_fork_inside_a_transaction_knows_nothing():
+def test_the_child_of_a_fork_inside_a_transaction_may_save_what_was_committed():
+    """It connects anew; the transaction is its parent's."""
+    reader, writer = os.pipe()
     with transaction.atomic():
         bind()
-        order = Order.objects.create()
-        reader, writer = os.pipe()
+        order = Order.objects.create(name="a")
         child = os.fork()
         if not child:
-            connection.run_on_commit = []
-            doubtful = Order._meta.pk.ids.is_rolled_back(order, "default")
-            os.write(writer, str(doubtful).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-    assert os.read(reader, 10) == b"False"
+            try:
+                parents = connection.connection  # which it must not close
+                connection.connect()
+                os.read(reader, 1)
+                order.name = "b"
+                order.save()
+            finally:
+                os._exit(parents is None)
+    os.write(writer, b"!")
+    os.waitpid(child, 0)
+    assert rows() == [(order.pk, "b")]

@@ -1,161 +1,163 @@
-"""How long a process keeps its own connection: for a burst of reservations."""
+"""How long a process keeps its own connection: for a burst of reservations.
 
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
-from unittest.mock import Mock
+Nothing here depends on the machine's speed: a burst goes on until a connection is kept,
+and a pause may last longer.
+"""
+
+import os
+import time
+from functools import partial
 
 import pytest
+from django.core import mail
 from django.core.signals import request_finished
 from django.db import OperationalError, connection, transaction
+from django.db.backends.signals import connection_created
 
-from django_hilo._database import own_connection
-from django_hilo._database.dialects.base import rows_of
-from django_hilo._database.own_connection import BURST, LONGEST_KEPT, OwnConnection
-from django_hilo.counters import reservation, reserve
+from django_hilo.counters import reserve
 from django_hilo.exceptions import CounterExhausted
+from django_hilo.models import HiLoDocument
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
+from tests.support.patience import wait_until
+from tests.support.sql import execute
 
 pytestmark = [
     pytest.mark.servers,
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
     pytest.mark.skipif(CHOSEN == "sqlite", reason="it reserves on the caller's"),
 ]
 
-
-@pytest.fixture
-def clock(monkeypatch) -> Iterator[SimpleNamespace]:
-    """Let time stand still until a test moves it, as outside of tests."""
-    reserve("orders", 1)  # makes the row first
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(own_connection, "clock", lambda: clock.now)
-    monkeypatch.setattr(own_connection, "in_tests", lambda: False)
-    own_connection.of_this_process().clear()
-    yield clock
-    own_connection.close_unused()
+# Seconds. After BURST without a reservation, none is kept; nor after LONGEST_KEPT.
+BURST, LONGEST_KEPT = 0.5, 1.0
+MAX = 2**63 - 1
 
 
-def reserve_in_a_transaction() -> None:
-    with transaction.atomic():
-        reserve("orders", 1)
-
-
-def session() -> object | None:
-    """Return the driver's connection, if the process has kept its own."""
-    wrapper = own_connection.of_this_process()["default"]._wrapper
-    return wrapper and wrapper.connection
+def reserve_in_a_transaction(using="default", collection="orders"):
+    with transaction.atomic(using=using):
+        reserve(collection, 1, using=using)
 
 
 @pytest.fixture
-def kept(clock) -> object:
-    """Return the connection of a burst."""
-    for _ in range(2):
-        reserve_in_a_transaction()
-    return session()
-
-
-def test_one_that_is_rarely_used_is_not_kept(clock):
-    for _ in range(3):
-        reserve_in_a_transaction()
-        assert session() is None
-        clock.now += BURST
-
-
-def test_a_burst_keeps_one_for_a_while(clock, kept):
-    assert kept
-    clock.now += BURST * 0.9
-    reserve_in_a_transaction()
-    assert session() is kept
-    clock.now += LONGEST_KEPT - BURST * 0.9
-    reserve_in_a_transaction()
-    assert session() is None
-
-
-def test_what_a_burst_left_open_is_not_used_again(clock, kept, monkeypatch):
-    """The server may have closed it."""
-    wrapper = own_connection.of_this_process()["default"]._wrapper
-    clock.now += BURST
-    monkeypatch.setattr(wrapper, "cursor", Mock(side_effect=AssertionError))
-    reserve_in_a_transaction()
-    assert wrapper.connection is None
-
-
-def test_the_end_of_a_request_closes_it(kept):
+def opened(heard, monkeypatch):
+    """Return the connections that are opened from now on, as outside of tests."""
+    for alias in "default", "other":
+        reserve_in_a_transaction(alias)  # makes the row, and connects the caller
+    monkeypatch.delattr(mail, "outbox")  # a test runner has added it
+    opened = heard(connection_created, "connection")
+    yield opened
     request_finished.send(None)
-    assert session() is None
+    assert not kept(opened)
 
 
-def test_an_error_closes_it(kept, monkeypatch):
-    """A rollback may have undone what closes an idle session."""
-    monkeypatch.setattr(
-        reservation, "_change_locked", Mock(side_effect=CounterExhausted)
-    )
-    with pytest.raises(CounterExhausted):
+def kept(opened):
+    return [each for each in opened if each.connection is not None]
+
+
+def burst(opened, using="default"):
+    """Reserve until the last connection is kept; return it."""
+    wait_until(partial(begin_burst, opened, using), pause=0)
+    return opened[-1]
+
+
+def begin_burst(opened, using):
+    reserve_in_a_transaction(using)
+    return opened and opened[-1].connection
+
+
+def test_a_burst_keeps_one_but_not_for_long(opened):
+    """Other processes may wait for it."""
+    first = burst(opened)
+    began = time.monotonic()
+    while time.monotonic() < began + LONGEST_KEPT:
         reserve_in_a_transaction()
-    assert session() is None
-
-
-def test_a_failure_is_of_no_burst(clock, monkeypatch):
-    """Where the server is full, the next try is not to keep what it got."""
-    with monkeypatch.context() as patches:
-        patches.setattr(reservation, "_change_locked", _full_at_first())
-        reserve_in_a_transaction()
-    assert session() is None
-
-
-def test_a_full_server_gets_back_what_other_aliases_hold(clock, kept, monkeypatch):
-    other = own_connection.of_this_process()["other"] = OwnConnection("other")
-    other._wrapper = wrapper = connection.copy()
-    wrapper.connect()
-    monkeypatch.setattr(reservation, "_change_locked", _full_at_first())
+        assert len(kept(opened)) <= 1
     reserve_in_a_transaction()
-    assert other._wrapper is None
-    assert wrapper.connection is None
+    assert first.connection is None
 
 
-def _full_at_first() -> Callable[..., object]:
-    """Return what finds no connection at first, and then reserves."""
-    real = reservation._change_locked
-    full = (1040, "Too many connections") if IS_MYSQL else ("too many clients already",)
-    left = [OperationalError(*full)]
-
-    def change(*args, **kwargs):
-        if left:
-            raise left.pop()
-        return real(*args, **kwargs)
-
-    return change
-
-
-@pytest.mark.parametrize(("timeout", "limit"), [(5, 3), (0.5, 1)])
-def test_the_server_closes_what_a_burst_left_open(settings, clock, timeout, limit):
-    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": timeout}
+def test_after_a_pause_another_one_is_opened_and_not_kept(opened):
+    """The server may have closed what a burst left open."""
+    burst(opened)
     for _ in range(2):
+        time.sleep(BURST)
+        before = len(opened)
         reserve_in_a_transaction()
-    wrapper = own_connection.of_this_process()["default"]._wrapper
-    query = "SELECT @@wait_timeout" if IS_MYSQL else "SHOW idle_session_timeout"
-    assert rows_of(wrapper, query) == [(limit if IS_MYSQL else f"{limit}s",)]
-    if CHOSEN == "mariadb":  # which may have a longer one inside of transactions
-        assert rows_of(wrapper, "SELECT @@idle_transaction_timeout") == [(limit,)]
+        assert len(opened) == before + 1
+        assert not kept(opened)
+
+
+def fork():
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def fail():
+    with pytest.raises(CounterExhausted):
+        reserve_in_a_transaction(collection="full")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [partial(request_finished.send, None), fork, fail],
+    ids=["request", "fork", "error"],
+)
+def test_what_closes_it(opened, end):
+    """A request's end, a fork, and an error: its rollback may undo an idle limit."""
+    HiLoDocument.objects.create(collection="full", node_tag="A", max=MAX)
+    burst(opened)
+    end()
+    assert not kept(opened)
+
+
+def test_a_full_server_gets_back_those_of_all_aliases(opened, receive):
+    """And the next try does not keep the one that it got."""
+    full = (1040, "Too many connections") if IS_MYSQL else ("too many clients already",)
+
+    def refuse_once(**kwargs):
+        connection_created.disconnect(refuse_once)
+        raise OperationalError(*full)
+
+    burst(opened, "other")
+    time.sleep(BURST)
+    receive(connection_created, refuse_once)
+    reserve_in_a_transaction()
+    assert not kept(opened)
+
+
+def test_the_server_closes_what_a_burst_left_open(opened, settings):
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.5}  # and half of it, rounded up
+    session, sessions = "pg_backend_pid()", "pid FROM pg_stat_activity"
+    if IS_MYSQL:
+        session, sessions = "connection_id()", "id FROM information_schema.processlist"
+    with burst(opened).cursor() as cursor:
+        cursor.execute(f"SELECT {session}")
+        left = cursor.fetchone()
+    wait_until(lambda: left not in execute(f"SELECT {sessions}"))
 
 
 @needs_postgresql
-def test_a_session_of_a_pooler_is_left_as_it_was(clock, monkeypatch):
+def test_a_session_of_a_pooler_is_left_as_it_was(opened, receive, monkeypatch):
     """Other programs use it afterwards, and its clients get other process ids."""
     if not hasattr(connection.connection, "pgconn"):
         pytest.skip("psycopg 2 is written in C")
     monkeypatch.setattr(type(connection.connection.info), "backend_pid", 1)
-    shown: list[object] = []
-    real = reservation._change_locked
+    shown = []
+    setting = "SHOW idle_session_timeout"
 
-    def change(*args, **kwargs):
-        result = real(*args, **kwargs)
-        wrapper = own_connection.of_this_process()["default"]._wrapper
-        shown.append(rows_of(wrapper, "SHOW idle_session_timeout"))
+    def show(execute, sql, params, many, context):
+        result = execute(sql, params, many, context)
+        if sql.startswith("UPDATE"):
+            shown.extend(context["connection"].connection.execute(setting).fetchone())
         return result
 
-    monkeypatch.setattr(reservation, "_change_locked", change)
+    def watch(connection, **kwargs):
+        connection.execute_wrappers.append(show)
+
+    receive(connection_created, watch)
     for _ in range(3):
         reserve_in_a_transaction()
-        assert session() is None, "nobody would close it"
-    assert shown == [[("0",)]] * 3
+        assert not kept(opened), "nobody would close it"
+    assert shown == ["0"] * 3
