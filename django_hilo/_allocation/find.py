@@ -49,13 +49,13 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
 
 
 def _remembered(target: AnyTarget, using: str | None) -> Counter:
-    database: Any
+    counter: Counter
     called: tuple[Any, str | None] = target, using
     if isinstance(target, models.Model):
         called = type(target), using or target._state.db
     found = memory.current().found.by_name
     try:
-        counter, database, name, host, port, installed = found[called]
+        counter, database, (name, host, port), installed = found[called]
     except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
         pass
     else:
@@ -69,15 +69,15 @@ def _remembered(target: AnyTarget, using: str | None) -> Counter:
             # Another model may have the collection since models were loaded.
             and (not isinstance(target, str) or installed is _installed())
         ):
-            return counter  # type: ignore[no-any-return]
+            return counter
     counter = resolve(target, using)
     counter.may_be_tested = in_tests() and isinstance(counter.source, OwnCounter)
     if _is_kept(called[0], counter):
         if len(found) >= _MOST:
             found.clear()
-        database = connections.settings[counter.using]
-        place = [database[each] for each in ("NAME", "HOST", "PORT")]
-        found[called] = counter, database, *place, _installed()
+        settings = connections.settings[counter.using]
+        place = [settings[each] for each in ("NAME", "HOST", "PORT")]
+        found[called] = counter, settings, place, _installed()
     return counter
 
 

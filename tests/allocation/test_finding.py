@@ -1,12 +1,10 @@
 """Finding a counter: all that ids depend on is looked at for each id."""
 
 import pytest
-from django.db import connection, connections, models, router
+from django.db import connection, connections, router
 from django.test import override_settings
-from django.test.utils import isolate_apps
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields import HiLoField
 from django_hilo.generator import next_id, next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
@@ -144,18 +142,3 @@ def test_an_instance_is_asked_on_its_own_database():
     order = Order.objects.using("other").create()
     assert next_id(order) == "orders/2-B"
     assert next_id(Order()) == "orders/1-A"
-
-
-@isolate_apps("tests.apps.records")
-def test_a_model_of_another_registry_may_have_the_same_name():
-    ids = []
-    for collection in "firsts", "seconds":
-
-        class Passing(models.Model):
-            id = HiLoField(primary_key=True, collection=collection)
-
-            class Meta:
-                app_label = "records"
-
-        ids += [next_id(Passing), next_id(Passing)]
-    assert ids == ["firsts/1-A", "firsts/2-A", "seconds/1-A", "seconds/2-A"]
