@@ -28,6 +28,8 @@ LINES = 5
 # After these requests ranges are long.
 BEFORE = 40
 TRIES = 5
+# A range that is used up soon.
+SMALL = 32
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -44,6 +46,10 @@ def measure(bench: Bench) -> Iterator[Finding]:
                 counts[f"calls_request{mode}"] = fewest(request)
             for key, count in counts.items():
                 yield Result(key, f"{TITLES[SQLITE]}, {name}", Spread.of([count]))
+        order, _ = tables(f"{name}_small", partial(field, max_capacity=SMALL))
+        # One of them reserves the next range.
+        count = max(_calls(partial(_create, order)) for _ in range(3 * SMALL))
+        yield Result("calls_refill", f"{TITLES[SQLITE]}, {name}", Spread.of([count]))
 
 
 def tables(name: str, key: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from django.db.models.constants import OnConflict
 from django_hilo import generator
 from django_hilo._allocation.registry import field_of
 from django_hilo.fields._anchors import anchor_text
-from django_hilo.fields._ids import Save, ids_of, save_of
+from django_hilo.fields._ids import Save, ids_of, running
 from django_hilo.fields.saving import pass_keys_down, with_buckets, without_known
 
 __all__ = [
@@ -99,8 +99,9 @@ class HiLoQuerySet(models.QuerySet[Model]):
             update_fields = with_buckets(self.model, update_fields)
         # Routers may answer otherwise the next time.
         queryset = self.using(using) if router.routers else self
-        save, has_conflicts = Save(objects, using), ignore_conflicts or update_conflicts
-        for ids in ids_of(self.model):
+        has_conflicts = ignore_conflicts or update_conflicts
+        save = Save(self.model, objects, using)
+        for ids in save.ids:
             if not ids.field.primary_key:
                 # The INSERT would load deferred ids, too.
                 for each in objects:
@@ -145,7 +146,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         **options: Any,
     ) -> Any:
         insert: Any = super()._insert  # type: ignore[misc] # the stubs lack it
-        conflict, save = options.get("on_conflict"), save_of(objs[0])
+        conflict, save = options.get("on_conflict"), running.save
         if conflict is None:
             returning_fields = without_known(returning_fields, objs)
         # Some databases tell the ids of rows that exist.

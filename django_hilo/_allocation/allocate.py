@@ -1,4 +1,4 @@
-"""Numbers and ids, taken from memory or from a new range.
+"""Numbers and ids: out of memory, or of a new range.
 
 The range belongs to the caller's transaction where it must.
 """
@@ -14,14 +14,7 @@ from django_hilo._database.transaction import STATE
 
 def allocate(counter: Counter, count: int) -> list[Slice]:
     """Take ``count`` numbers, and reserve a range first if memory has fewer."""
-    held = counter.memory
-    slices = held.take(count)
-    if slices is None and counter.source.in_callers_transaction(counter.using):
-        return take_anew(counter, count)
-    while slices is None:
-        # None again after another thread's reservation.
-        slices = refill(counter, count) or held.take(count)
-    return slices
+    return counter.memory.take(count) or _allocate_anew(counter, count)
 
 
 def allocate_one(counter: Counter) -> tuple[Any, list[Slice]]:
@@ -31,5 +24,15 @@ def allocate_one(counter: Counter) -> tuple[Any, list[Slice]]:
         return counter.id_of(*taken), []
     # Its transaction may have reserved ranges.
     slices = take_bound(counter.memory, 1) if STATE in counter.connection else None
-    slices = slices or allocate(counter, 1)
+    slices = slices or _allocate_anew(counter, 1)
     return counter.id_of(slices[0].low, slices[0].reservation), slices
+
+
+def _allocate_anew(counter: Counter, count: int) -> list[Slice]:
+    if counter.source.in_callers_transaction(counter.using):
+        return take_anew(counter, count)
+    slices = None
+    while slices is None:
+        # None again after another thread's reservation.
+        slices = refill(counter, count) or counter.memory.take(count)
+    return slices

@@ -95,27 +95,29 @@ class Counter:
         wide.width, wide._format = width, (None, None)
         return wide
 
-    def format_of(self, reservation: Reservation) -> IdFormat | None:
-        """Return the format of the ids of a range, None if they are its numbers."""
+    def id_of(self, number: int, reservation: Reservation) -> Any:
+        """Return the id of a number of a range."""
         of, format = self._format
-        if of is not reservation and not self.is_integer:
+        if of is not reservation:
+            format = self._format_of(reservation)
+        return number if format is None else format.text(number)
+
+    def _format_of(self, reservation: Reservation) -> IdFormat | None:
+        """Return the format of the ids of a range, None if they are its numbers."""
+        format = None
+        if not self.is_integer:
             separator = check_separator(settings.SEPARATOR)
             tag = reservation.node_tag if settings.SHOW_NODE_TAG else ""
             parts = (self.collection, separator, reservation.server_prefix, tag)
             format = IdFormat.of(*parts)._replace(width=self.width)
-            self._format = reservation, format
+        self._format = reservation, format
         return format
-
-    def id_of(self, number: int, reservation: Reservation) -> Any:
-        """Return the id of a number of a range."""
-        format = self.format_of(reservation)
-        return number if format is None else format.text(number)
 
     def ids_of(self, slices: Iterable[Slice]) -> list[Any]:
         """Return the ids of numbers that were taken."""
         ids: list[Any] = []
         for low, high, reservation, _ in slices:
-            format = self.format_of(reservation)
+            format = self._format_of(reservation)
             ids += format.texts(low, high) if format else range(low, high + 1)
         return ids
 

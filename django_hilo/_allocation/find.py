@@ -44,22 +44,15 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
 
     In a `TestCase` that is a counter in memory.
     """
-    counter = _remembered(target, using)
-    return counter_of_test(counter) if counter.may_be_tested else counter
-
-
-def _remembered(target: AnyTarget, using: str | None) -> Counter:
     counter: Counter
+    database: dict[str, Any]
     called: tuple[Any, str | None] = target, using
     if isinstance(target, models.Model):
         called = type(target), using or target._state.db
     found = memory.current().found.by_name
     try:
         counter, database, (name, host, port), installed = found[called]
-    except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
-        pass
-    else:
-        if (
+        is_found = (
             connections.settings.get(counter.using) is database
             and database["NAME"] is name
             and database["HOST"] is host
@@ -68,17 +61,19 @@ def _remembered(target: AnyTarget, using: str | None) -> Counter:
             and not router.routers
             # Another model may have the collection since models were loaded.
             and (not isinstance(target, str) or installed is _installed())
-        ):
-            return counter
-    counter = resolve(target, using)
-    counter.may_be_tested = in_tests() and isinstance(counter.source, OwnCounter)
-    if _is_kept(called[0], counter):
-        if len(found) >= _MOST:
-            found.clear()
-        settings = connections.settings[counter.using]
-        place = [settings[each] for each in ("NAME", "HOST", "PORT")]
-        found[called] = counter, settings, place, _installed()
-    return counter
+        )
+    except (KeyError, TypeError):  # TypeError: `resolve` says what is wrong
+        is_found = False
+    if not is_found:
+        counter = resolve(target, using)
+        counter.may_be_tested = in_tests() and isinstance(counter.source, OwnCounter)
+        if _is_kept(called[0], counter):
+            if len(found) >= _MOST:
+                found.clear()
+            database = connections.settings[counter.using]
+            place = [database[each] for each in ("NAME", "HOST", "PORT")]
+            found[called] = counter, database, place, _installed()
+    return counter_of_test(counter) if counter.may_be_tested else counter
 
 
 def _is_kept(named: Any, counter: Counter) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import F
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -23,7 +24,6 @@ from django_hilo._looks import look
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation, Wanted
-from django_hilo.counters.server_prefix import with_prefix
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import (
     MAX_NUMBER,
@@ -190,7 +190,7 @@ def _change_locked(
         if not connection.features.has_select_for_update:
             # SQLite fails at once if a transaction reads first and writes later.
             rows.update(ticket=F("ticket"))
-        document = with_prefix(rows, node_tag).select_for_update().get()
+        document = _with_prefix(rows, node_tag).select_for_update().get()
         prefix = document.prefix or ""
         columns = change(document, prefix)
         if columns is None:
@@ -201,6 +201,15 @@ def _change_locked(
             rows.update(**columns)
             vars(document).update(columns)
     return document, prefix
+
+
+def _with_prefix(rows: Any, node_tag: str) -> Any:
+    """Return rows with the attribute ``prefix``, None if the node has none."""
+    from django_hilo.models import ServerPrefix
+
+    # Not a Subquery, which Django takes longer to compile than all else takes here.
+    sql = f"SELECT prefix FROM {ServerPrefix._meta.db_table} WHERE node_tag = %s"  # noqa: S608 - our own table
+    return rows.annotate(prefix=RawSQL(sql, [node_tag]))  # noqa: S611
 
 
 def _create(row: dict[str, str], db: str) -> None:

@@ -191,13 +191,15 @@ class Before:
 class Save:
     """A ``save()`` or ``bulk_create()``, and what its steps know of the ids.
 
-    Entered while Django writes the rows: then `save_of` finds it.
+    Entered while Django writes the rows: then `running` knows it.
     """
 
-    def __init__(self, instances: Instances, using: str) -> None:
-        self.using = using
+    def __init__(
+        self, model: type[models.Model], instances: Instances, using: str
+    ) -> None:
+        self.ids, self.using = ids_of(model), using
         # By identity: an instance without a key cannot be hashed.
-        self.instances = set(map(id, instances))
+        self.instances = frozenset(map(id, instances))
         # To insert in, where gapless ids are given.
         self.blocks: list[AbstractContextManager[None]] = []
         # Of the ids that it gives.
@@ -213,7 +215,8 @@ class Save:
         self._stack: ExitStack | None = None
 
     def __enter__(self) -> Self:
-        self._around, _running.save = _running.save, self
+        self._around = running.save, running.instances
+        running.save, running.instances = self, self.instances
         if self.blocks:
             self._stack = ExitStack()
             try:
@@ -230,7 +233,7 @@ class Save:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _running.save = self._around
+        running.save, running.instances = self._around
         try:
             if self._stack is not None:
                 self._stack.__exit__(kind, error, trace)
@@ -268,16 +271,13 @@ class Save:
 
 
 class _Running(threading.local):
+    """The save that is running in this thread, and the instances that it writes."""
+
     save: Save | None = None
+    instances: frozenset[int] = frozenset()
 
 
-_running = _Running()
-
-
-def save_of(instance: models.Model) -> Save | None:
-    """Return the save of this thread that writes an instance, if it is running."""
-    save = _running.save
-    return save if save is not None and id(instance) in save.instances else None
+running = _Running()
 
 
 def _names(field: Any, model: type[models.Model]) -> list[str]:

@@ -16,7 +16,7 @@ from django_hilo.fields._collection_names import (
     collection_of_links,
     default_collection,
 )
-from django_hilo.fields._ids import Ids, Save, ids_of, save_of
+from django_hilo.fields._ids import Ids, Save, running
 from django_hilo.fields._options import with_options
 
 # The parameters of what is wrapped.
@@ -82,12 +82,12 @@ class GivesIds:
     # that of a HiLoManager, the id is there.
 
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
-        if self.ids is not None and save_of(instance) is None:
+        if self.ids is not None and id(instance) not in running.instances:
             self.ids.assign([instance], self.alias_of_plain_bulk(instance))
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and self.ids is not None and save_of(model_instance) is None:
+        if add and id(model_instance) not in running.instances and self.ids:
             using = self.alias_of_plain_bulk(model_instance)
             # The id stays an assigned one: the INSERT may be refused.
             found = self.ids.assign([model_instance], using)
@@ -145,8 +145,8 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
         elif self._meta.parents and not only_updates:
             _pass_keys_up(self, type(self))
         is_new = self._state.adding or self.pk is None
-        save, late = Save([self], using), []
-        for ids in ids_of(type(self)):
+        save, late = Save(type(self), [self], using), []
+        for ids in save.ids:
             if only_updates:
                 ids.refuse_update(self, using, names)
             elif is_new or ids.is_key or ids.is_rolled_back(self, using):
@@ -186,12 +186,13 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     @wraps(save_table)
     def wrapper(self: models.Model, *args: Any, **options: Any) -> bool:
         given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
-        save = save_of(self)
+        save = running.save if id(self) in running.instances else None
         if save is not None and not given.get("raw"):
             return _save_ids(save_table, self, args, options, given, save)
         # A fixture's, which comes without save_base().
-        using, save = given["using"], Save([self], given["using"])
-        for ids in ids_of(type(self)):
+        using = given["using"]
+        save = Save(type(self), [self], using)
+        for ids in save.ids:
             if ids.field.model is given["cls"] and ids.is_key:
                 save.explicit[ids] = ids.assign([self], using, save)
             else:  # the row of a parent, whose key this one has
@@ -215,14 +216,13 @@ def _save_ids(
     ``given`` are the arguments by their names.
     """
     model, using = given["cls"], save.using
-    own = ids_of(type(instance))
+    own = save.ids
     if instance._meta.parents:
         own = [each for each in own if each.field.model is model]
     may_insert = not (given.get("force_update") or given.get("update_fields"))
     if save.late and may_insert:
         save.show()
-    assigned = [ids for ids in own if ids.look_again(instance, save)]
-    if may_insert and any(ids.is_key for ids in assigned):
+    if _has_assigned_key(instance, own, save) and may_insert:
         # Django passes force_insert in either way.
         if len(args) > _FORCE_INSERT:
             args = (*args[:_FORCE_INSERT], True, *args[_FORCE_INSERT + 1 :])
@@ -244,6 +244,14 @@ def _save_ids(
         for ids in own:
             _raise_over(instance, ids, save)
     return updated
+
+
+def _has_assigned_key(instance: models.Model, own: list[Ids], save: Save) -> bool:
+    """Look at the ids again; return whether the key of the row is an assigned one."""
+    is_assigned = False
+    for ids in own:
+        is_assigned |= ids.look_again(instance, save) and ids.is_key
+    return is_assigned
 
 
 def _raise_over(instance: models.Model, ids: Ids, save: Save) -> None:
@@ -280,8 +288,8 @@ def _note_refusal(do_insert: Callable[..., Any]) -> Any:
         try:
             return do_insert(self, *args, **options)
         except IntegrityError:
-            if save := save_of(self):
-                save.is_refused = True
+            if running.save is not None:
+                running.save.is_refused = True
             raise
 
     return wrapper

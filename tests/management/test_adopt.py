@@ -198,7 +198,7 @@ class TestAdopting:
 
     def test_all_models_of_a_collection_count(self, settings, row, monkeypatch):
         monkeypatch.setattr(Plain._meta.pk, "collection", "orders")
-        monkeypatch.setattr("django_hilo._allocation.target._index", ([], {}))
+        monkeypatch.setattr("django_hilo._allocation.registry._index", ([], {}))
         Plain.objects.create(id="orders/900-A")
         named(settings, orders=HILO)
         for target in ("orders", "records.Order"):
