@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from django_hilo._looks import LookedAt, look
+from django_hilo._late_rows import LateRows, write_late_rows
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
@@ -104,7 +104,7 @@ class HiLoDocument(models.Model):
     # The mark of the client of RavenDB's that made the counter.
     made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
-    objects = LookedAt["HiLoDocument"]()
+    objects = LateRows["HiLoDocument"]()
 
     class Meta:
         verbose_name = _("counter")
@@ -123,11 +123,11 @@ class HiLoDocument(models.Model):
         super().save(*args, **kwargs)
 
     def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
-        look()  # Django's own does without our manager
+        write_late_rows()  # Django's own does without our manager
         super().refresh_from_db(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
-        look()
+        write_late_rows()
         return super().delete(*args, **kwargs)
 
     @property
@@ -159,7 +159,7 @@ class ServerPrefix(models.Model):
         ),
     )
 
-    objects = LookedAt["ServerPrefix"]()
+    objects = LateRows["ServerPrefix"]()
 
     class Meta:
         verbose_name = _("server prefix")
@@ -170,7 +170,7 @@ class ServerPrefix(models.Model):
         return f"{self.node_tag}: {self.prefix}"
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
-        look()
+        write_late_rows()
         return super().delete(*args, **kwargs)
 
 

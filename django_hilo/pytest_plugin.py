@@ -14,6 +14,6 @@ def hilo_ids(db: None) -> None:
     Requires pytest-django, whose ``db`` it includes.
     """
     from django_hilo._operations.locations import aliases
-    from django_hilo.testing import start_over
+    from django_hilo._operations.start_over import start_over
 
     start_over(aliases())

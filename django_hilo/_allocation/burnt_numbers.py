@@ -18,7 +18,7 @@ from django_hilo._database.transaction import Mark, state_of
 from django_hilo.counters.own import OwnCounter
 
 
-def make_sure(counter: Counter, numbers: set[int]) -> dict[int, Any]:
+def sure_numbers(counter: Counter, numbers: set[int]) -> dict[int, Any]:
     """Return those of the burnt numbers that no other process can have.
 
     With each the mark of the transaction that this depends on, None if it lasts.

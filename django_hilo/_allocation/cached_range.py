@@ -51,7 +51,7 @@ class CachedRange:
         """Whether one of the numbers is among those left."""
         return any(self.next <= number <= self.high for number in numbers)
 
-    def take(self, count: int) -> Slice:
+    def cut(self, count: int) -> Slice:
         """Take the next ``count`` numbers, or as many as are left."""
         low = self.next
         self.next = min(low + count, self.high + 1)
@@ -61,7 +61,7 @@ class CachedRange:
 def take_from(ranges: deque[CachedRange], count: int) -> list[Slice] | None:
     """Take ``count`` numbers out of the first ranges; None if fewer are left."""
     if ranges and ranges[0].left > count:
-        return [ranges[0].take(count)]
+        return [ranges[0].cut(count)]
     # Add up no more ranges than needed: there may be one for each number.
     if not any(left >= count for left in accumulate(each.left for each in ranges)):
         return None
@@ -69,7 +69,7 @@ def take_from(ranges: deque[CachedRange], count: int) -> list[Slice] | None:
     while count:
         # A signal handler may have interrupted us before an empty range was removed.
         if ranges[0].left:
-            taken = ranges[0].take(count)
+            taken = ranges[0].cut(count)
             slices.append(taken)
             count -= taken.high - taken.low + 1
         if not ranges[0].left:

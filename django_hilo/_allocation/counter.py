@@ -16,6 +16,7 @@ from django_hilo._allocation.memory import Key, Memory
 from django_hilo._allocation.registry import CounterField
 from django_hilo._database.identity import database_key
 from django_hilo.conf import settings
+from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, check_separator
@@ -60,6 +61,8 @@ class Counter:
     # Whether a TestCase may have its numbers, and the one that draws from them there.
     may_be_tested = False
     of_test: Counter | None = None
+    # The highest number that tests beside this thread have.
+    over = 0
 
     @cached_property
     def memory(self) -> Memory:
@@ -106,12 +109,26 @@ class Counter:
         """Return the format of the ids of a range, None if they are its numbers."""
         format = None
         if not self.is_integer:
-            separator = check_separator(settings.SEPARATOR)
-            tag = reservation.node_tag if settings.SHOW_NODE_TAG else ""
-            parts = (self.collection, separator, reservation.server_prefix, tag)
-            format = IdFormat.of(*parts)._replace(width=self.width)
+            format = self._format_with(reservation.server_prefix, reservation.node_tag)
         self._format = reservation, format
         return format
+
+    def next_format(self, *, reads_prefix: bool = True) -> IdFormat:
+        """Return the format of the next ids, without a server prefix if not read."""
+        prefix = None
+        if reads_prefix and isinstance(self.source, OwnCounter):
+            # Migrations import this, and need not have the app.
+            from django_hilo.models import ServerPrefix
+
+            rows = ServerPrefix.objects.using(self.using).filter(pk=self.node_tag)
+            prefix = rows.values_list("prefix", flat=True).first()
+        return self._format_with(prefix or "", self.node_tag)
+
+    def _format_with(self, prefix: str, node_tag: str) -> IdFormat:
+        separator = check_separator(settings.SEPARATOR)
+        tag = node_tag if settings.SHOW_NODE_TAG else ""
+        format = IdFormat.of(self.collection, separator, prefix, tag)
+        return format._replace(width=self.width)
 
     def ids_of(self, slices: Iterable[Slice]) -> list[Any]:
         """Return the ids of numbers that were taken."""
@@ -121,7 +138,7 @@ class Counter:
             ids += format.texts(low, high) if format else range(low, high + 1)
         return ids
 
-    def reserve(self, capacity: int, count: int, rows: int | None = None) -> Reserved:
+    def fetch(self, capacity: int, count: int, rows: int | None = None) -> Reserved:
         """Reserve ranges, over all numbers that are known.
 
         ``rows`` is the highest number of rows, if it was looked for; None: the ranges
@@ -133,7 +150,7 @@ class Counter:
             rows = source.minimum_of_rows(using)
         stored = mine.stored
         size, least = max(capacity, count), max(count, 1)
-        wanted = Wanted(size, least, max(mine.seen, rows), self.collection)
+        wanted = Wanted(size, least, max(mine.seen, self.over, rows), self.collection)
         reserved = source.reserve(using, wanted)
         mine.source = source
         met, fell_from = reserved[0].met, 0

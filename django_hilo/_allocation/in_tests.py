@@ -284,10 +284,9 @@ def counter_of_test(stored_one: Counter) -> Counter:
     if block is None:
         # A thread beside a test that inserts a row with a number of the test would wait
         # for its end.
-        open_ones = [each for each in _open if each.is_open]
-        beside = [each.counters.get(stored_one.key) for each in open_ones]
-        for mine in filter(None, beside):
-            stored_one.memory.burn(mine.memory.seen)
+        beside = [each.counters.get(stored_one.key) for each in _open if each.is_open]
+        seen = (each.memory.seen for each in beside if each)
+        stored_one.over = max(seen, default=0)
         return stored_one
     mine = block.of(stored_one)
     counter = stored_one.of_test

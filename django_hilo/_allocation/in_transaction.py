@@ -109,7 +109,7 @@ def bind(counter: Counter, mark: Mark, count: int) -> None:
     held = counter.memory
     adaptive = newest(held, connections[counter.using], "capacity")
     capacity = (adaptive or held.capacity).next(*counter.capacities)
-    reserved = counter.reserve(capacity, count)
+    reserved = counter.fetch(capacity, count)
     bound = bound_to(mark, held)
     bound.capacity = AdaptiveCapacity()
     bound.capacity.note(capacity)
@@ -126,7 +126,7 @@ def _take_unmarked(counter: Counter, count: int) -> list[Slice]:
     """Take numbers in a transaction whose end nothing will tell, and keep none."""
     slices = None
     while slices is None:
-        reserved = counter.reserve(count, count)
+        reserved = counter.fetch(count, count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
             send_reserved(each, counter.using)

@@ -88,7 +88,8 @@ class Memory:
     def locked(self) -> Lock:
         """Return the lock; raises `NestedReservation` in a thread that has it."""
         if self._lock.is_held_here():
-            raise NestedReservation.amid(f"taking a number of {self.key[1]!r}")
+            collection = self.key[1]
+            raise NestedReservation.amid(f"taking a number of {collection!r}")
         return self._lock
 
     def take(self, count: int) -> list[Slice] | None:

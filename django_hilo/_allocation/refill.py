@@ -49,7 +49,7 @@ def _refill_as(
     held = counter.memory
     try:
         capacity = held.capacity.next(*counter.capacities)
-        reserved = counter.reserve(capacity, count, rows)
+        reserved = counter.fetch(capacity, count, rows)
         slices = held.add(reserved.ranges, capacity, count, reserved.skipped)
     except BaseException as error:
         held.end_refill(mine, error)

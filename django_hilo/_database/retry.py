@@ -54,7 +54,7 @@ def in_callers_transaction(using: str) -> bool:
     return mark is not None and mark.outcome is Outcome.OPEN
 
 
-def bind(connection: BaseDatabaseWrapper) -> None:
+def note_own_lock(connection: BaseDatabaseWrapper) -> None:
     """Let reservations use the open transaction, which has locked a counter itself."""
     state = state_of(connection)
     state.locks_counter = state.mark()

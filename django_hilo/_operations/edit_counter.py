@@ -15,7 +15,6 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
 from django_hilo._allocation.registry import fields_of
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
-from django_hilo._operations.id_format import format_of
 from django_hilo._operations.used_counters import check_used
 from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
@@ -33,8 +32,8 @@ def database_of(document: HiLoDocument) -> str:
     return using
 
 
-def target_of(document: HiLoDocument) -> Counter:
-    """Return the target that takes its numbers from a stored counter."""
+def counter_of(document: HiLoDocument) -> Counter:
+    """Return the counter that takes its numbers from a stored counter."""
     using, fields = database_of(document), fields_of(document.collection)
     field = fields[0] if fields else None
     if field is not None and field.is_integer:
@@ -47,10 +46,10 @@ def target_of(document: HiLoDocument) -> Counter:
 
 def id_at(document: HiLoDocument, number: int) -> str:
     """Return the id that a number of a counter would give now, without an anchor."""
-    target = target_of(document)
-    if target.is_integer:
+    counter = counter_of(document)
+    if counter.is_integer:
         return str(number)
-    return format_of(target).text(number)
+    return counter.next_format().text(number)
 
 
 def state_of(document: HiLoDocument) -> str:
@@ -168,7 +167,7 @@ def _lower(document: HiLoDocument, change: Any, state: str) -> HiLoDocument:
         return change(row)
 
     written = _change(document, change_confirmed)
-    memory.current().forget_one(target_of(document).key)
+    memory.current().forget_one(counter_of(document).key)
     return written
 
 

@@ -14,7 +14,7 @@ from django_hilo.identifiers import check_collection
 from django_hilo.models import GaplessCounter, HiLoDocument
 
 
-def target_of(collection: str, using: str | None) -> Counter:
+def counter_of(collection: str, using: str | None) -> Counter:
     """Return the counter of a collection, whatever its case, known or not.
 
     Raises `InvalidDocumentId` for what cannot be a collection. ``using`` as in
@@ -26,31 +26,31 @@ def target_of(collection: str, using: str | None) -> Counter:
     return resolve(fields[0] if fields else collection.lower(), using)
 
 
-def known_target(collection: str, using: str | None = None) -> Counter:
+def known_counter(collection: str, using: str | None = None) -> Counter:
     """Return the counter of a collection that a model or a stored counter knows.
 
     Raises LookupError for any other, so that a typo does not create a counter, and
-    else as `target_of`.
+    else as `counter_of`.
     """
-    target = target_of(collection, using)
-    is_known = target.field is not None or not isinstance(target.source, OwnCounter)
+    counter = counter_of(collection, using)
+    is_known = counter.field is not None or not isinstance(counter.source, OwnCounter)
     # A counter that this process drew from needs no look into the database.
-    if not is_known and not memory.current().seen(target.key):
-        key = HiLoDocument.key(target.collection, target.node_tag)
-        if not HiLoDocument.objects.using(target.using).filter(pk=key).exists():
+    if not is_known and not memory.current().seen(counter.key):
+        key = HiLoDocument.key(counter.collection, counter.node_tag)
+        if not HiLoDocument.objects.using(counter.using).filter(pk=key).exists():
             raise LookupError(
                 _(
                     "No model has ids of %(collection)r, and %(database)r has no "
                     "counter %(counter)r. Check the spelling, or add the counter in "
                     "the admin."
                 )
-                % {"collection": collection, "counter": key, "database": target.using}
+                % {"collection": collection, "counter": key, "database": counter.using}
             )
-    return target
+    return counter
 
 
-def known_gapless_target(collection: str, using: str | None = None) -> Counter:
-    """Return as `known_target`, also where only a gapless counter knows it.
+def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
+    """Return as `known_counter`, also where only a gapless counter knows it.
 
     On the database of the rows: that is where gapless numbers are counted. Raises
     `RangeNotLent` for a collection with a source.
@@ -70,10 +70,10 @@ def known_gapless_target(collection: str, using: str | None = None) -> Counter:
         alias = using or router.db_for_write(field.model)
         source = OwnCounter(field.collection_name, "")
         return Counter(source.collection, alias, source, named[0] if named else None)
-    target = target_of(collection, using)
+    counter = counter_of(collection, using)
     alias = using or router.db_for_write(named[0].model if named else GaplessCounter)
     counters = GaplessCounter.objects.using(alias)
-    if not named and not counters.filter(pk=target.collection.lower()).exists():
-        known_target(collection, using)
-    parts = (target.source, target.field, target.width)
-    return Counter(target.collection, alias, *parts)
+    if not named and not counters.filter(pk=counter.collection.lower()).exists():
+        known_counter(collection, using)
+    parts = (counter.source, counter.field, counter.width)
+    return Counter(counter.collection, alias, *parts)

@@ -22,7 +22,7 @@ BUSY = (OperationalError, InterfaceError)
 
 
 def lend(
-    target: Counter,
+    counter: Counter,
     size: int,
     *,
     user: Any = None,
@@ -36,9 +36,9 @@ def lend(
     2^63-1 there may be fewer, but not than ``at_least`` (``None``: all). Raises
     `RangeNotLent` if the counter is not a HiLoDocument.
     """
-    source, using = target.source, target.using
+    source, using = counter.source, counter.using
     if not isinstance(source, OwnCounter):
-        known = {"collection": target.collection, "database": using}
+        known = {"collection": counter.collection, "database": using}
         raise RangeNotLent(
             _(
                 "The numbers of %(collection)r on %(database)r come from %(source)s, "
@@ -47,17 +47,17 @@ def lend(
             )
             % {**known, "source": source.name}
         )
-    seen = memory.current().seen(target.key)
+    seen = memory.current().seen(counter.key)
     minimum = max(minimum, seen, source.minimum_of_rows(using))
     least = size if at_least is None else at_least
     [lent] = source.reserve(using, Wanted(size, least, minimum, issuer=issuer))
     reservation.send_reserved(lent, using)
-    _send_changed(target, Change.RESERVED, lent.range.low - 1, lent.range.high, user)
+    _send_changed(counter, Change.RESERVED, lent.range.low - 1, lent.range.high, user)
     return lent
 
 
 def take_back(
-    target: Counter,
+    counter: Counter,
     high: int,
     last: int,
     ticket: str = "",
@@ -66,21 +66,21 @@ def take_back(
     issuer: str = "",
 ) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
-    source, tag = target.source, target.node_tag
+    source, tag = counter.source, counter.node_tag
     column = source.shared_column if isinstance(source, OwnCounter) else None
-    range_sent = (target.collection, high, last, ticket)
+    range_sent = (counter.collection, high, last, ticket)
     new = returning.return_range(
-        *range_sent, issuer=issuer, node_tag=tag, column=column, using=target.using
+        *range_sent, issuer=issuer, node_tag=tag, column=column, using=counter.using
     )
-    _send_changed(target, Change.RETURNED, high, new, user)
+    _send_changed(counter, Change.RETURNED, high, new, user)
     return new
 
 
 def _send_changed(
-    target: Counter, change: Change, old: int, new: int, user: Any
+    counter: Counter, change: Change, old: int, new: int, user: Any
 ) -> None:
     """Send `counter_changed` if a user asked: of programs only the ranges are sent."""
     if user is not None:
-        collection, node_tag = target.collection.lower(), target.node_tag
+        collection, node_tag = counter.collection.lower(), counter.node_tag
         row = HiLoDocument(collection=collection, node_tag=node_tag)
-        send_counter_changed(row, target.using, change, old, new, user)
+        send_counter_changed(row, counter.using, change, old, new, user)

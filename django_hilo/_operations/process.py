@@ -22,7 +22,7 @@ from django_hilo._allocation.in_tests import write_counters
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.retry import use_own
-from django_hilo._looks import before_looks
+from django_hilo._late_rows import writers
 from django_hilo._operations import idle
 from django_hilo.conf import settings
 from django_hilo.counters import floor, gapless
@@ -48,7 +48,7 @@ _joined: list[ModuleType] = []
 def arm(sender: Any) -> None:
     """Connect the hooks; ``sender`` is django-hilo's AppConfig. No I/O."""
     global _armed
-    before_looks[:] = [write_counters]
+    writers[:] = [write_counters]
     uid = "django_hilo.write_counters"
     for model in models.HiLoDocument, models.ServerPrefix:
         pre_save.connect(write_counters, model, dispatch_uid=uid)
@@ -165,9 +165,9 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
     if models.HiLoDocument._meta.db_table not in connection.introspection.table_names():
         return
     for field in fields_on(using):
-        target = resolve(field, using)
-        if isinstance(target.source, ColumnCounter):
-            target.source.raise_default(target.using)
+        counter = resolve(field, using)
+        if isinstance(counter.source, ColumnCounter):
+            counter.source.raise_default(counter.using)
 
 
 def _join_worker_pools() -> None:

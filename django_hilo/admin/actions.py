@@ -115,8 +115,8 @@ def _reserve(
     model_admin: Any, request: HttpRequest, document: HiLoDocument, size: int
 ) -> None:
     try:
-        target = edit_counter.target_of(document)
-        block = lending.lend(target, size, user=request.user).range
+        counter = edit_counter.counter_of(document)
+        block = lending.lend(counter, size, user=request.user).range
     except HiLoError as error:
         text = gettext("no block was reserved. %(error)s") % {"error": error}
         _report(model_admin, request, document, messages.ERROR, text)

@@ -116,7 +116,7 @@ class HiLoDocumentAdmin(NumberAdmin):
         low = document.next_low
         if low > MAX_NUMBER:
             return gettext("none: this counter has reached 2^63-1")
-        least = edit_counter.target_of(document).capacities[0]
+        least = edit_counter.counter_of(document).capacities[0]
         return gettext("%(first)s to %(last)s, or more") % {
             "first": edit_counter.id_at(document, low),
             "last": edit_counter.id_at(document, min(low + least - 1, MAX_NUMBER)),

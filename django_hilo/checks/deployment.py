@@ -19,7 +19,6 @@ from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import in_tests
 from django_hilo._operations.highest_numbers import sparing
-from django_hilo._operations.id_format import format_of
 from django_hilo._operations.locations import (
     aliases,
     fields_on,
@@ -127,17 +126,19 @@ def _low_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
         return
     if field.is_integer and given_source(field) is None:
         return  # each process starts over the rows by itself
-    target = resolve(field, alias)
-    last = target.source.read_max(target.using)
+    counter = resolve(field, alias)
+    last = counter.source.read_max(counter.using)
     if field.is_integer:
         rows = field.model._base_manager.using(alias)
         top = rows.aggregate(top=Max(field.attname))["top"] or 0
         found = (top, str(top)) if top > last else None
     else:
-        found = _next_id(field, alias, format_of(target), last, target.capacities[0])
+        found = _next_id(
+            field, alias, counter.next_format(), last, counter.capacities[0]
+        )
     # A range that was reserved meanwhile has rows by now.
-    if found is not None and found[0] > target.source.read_max(target.using):
-        yield _is_low(field, alias, target.source.name, last, found[1])
+    if found is not None and found[0] > counter.source.read_max(counter.using):
+        yield _is_low(field, alias, counter.source.name, last, found[1])
 
 
 def _low_gapless_counter(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
@@ -191,11 +192,11 @@ def _next_id(
 
 
 def _short_column(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
-    target = resolve(field, alias)
-    limits = list(_limits(field, alias, target))
+    counter = resolve(field, alias)
+    limits = list(_limits(field, alias, counter))
     if not limits:
         return
-    last = target.source.read_max(target.using)
+    last = counter.source.read_max(counter.using)
     for limit, what, remedy in limits:
         if last > limit // 10 * 9:
             yield checks.Warning(
@@ -207,7 +208,7 @@ def _short_column(field: Any, alias: str) -> Iterator[checks.CheckMessage]:
             )
 
 
-def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str]]:
+def _limits(field: Any, alias: str, counter: Any) -> Iterator[tuple[int, str, str]]:
     """Yield each limit of an id: the highest number, its cause, and what to do."""
     if field.is_integer:
         kind = _type_of(field, connections[alias])
@@ -218,13 +219,13 @@ def _limits(field: Any, alias: str, target: Any) -> Iterator[tuple[int, str, str
         return
     if getattr(field, "convention", None) is not None:
         return
-    if target.width:
+    if counter.width:
         remedy = (
             "Beyond that, ids get longer and sort differently from their numbers: "
             "order by id__number, or use a larger width and another collection."
         )
-        yield 10**target.width - 1, f"width={target.width}", remedy
-    start, end, _ = format_of(target)
+        yield 10**counter.width - 1, f"width={counter.width}", remedy
+    start, end, _ = counter.next_format()
     room = (field.max_length or MAX_WIDTH * 10) - len(start) - len(end)
     if room < MAX_WIDTH:
         remedy = "Set a larger max_length and migrate."

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from django_hilo._database.retry import bind
+from django_hilo._database.retry import note_own_lock
 from django_hilo.counters.reservation import change_counter, checked, new_ticket
 from django_hilo.identifiers import check_number, counter_key
 
@@ -58,7 +58,7 @@ def guard_save(instance: Any, raw: bool, using: str, **kwargs: object) -> None:
         rows = type(instance).objects.using(using).filter(pk=instance.id)
         if connections[using].in_atomic_block:  # as in loaddata
             rows.update(ticket=new_ticket())  # locks the row on every database
-            bind(connections[using])
+            note_own_lock(connections[using])
         stored = rows.first()
         if stored is not None:
             instance.max = max(instance.max, stored.max)

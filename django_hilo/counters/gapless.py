@@ -34,7 +34,7 @@ def next_gapless_numbers(
         raise ValueError(f"n must be an integer from 1 to 2^62-1, not {n!r}.")
     collection = check_collection(collection).lower()
 
-    def take(last: int) -> int:
+    def next_last(last: int) -> int:
         if last > MAX_NUMBER - n:
             raise CounterExhausted(
                 _(
@@ -46,7 +46,7 @@ def next_gapless_numbers(
             )
         return last + n
 
-    last = _change(collection, using, take)
+    last = _change(collection, using, next_last)
     return range(last - n + 1, last + 1)
 
 

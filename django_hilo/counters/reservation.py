@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from django_hilo._database.retry import retry, short_transaction
-from django_hilo._looks import look
+from django_hilo._late_rows import write_late_rows
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Range, Reservation, Wanted
@@ -94,7 +94,7 @@ def reserve_range(
         raise ValueError(f"size must be at least {max(at_least, 1)}, not {size!r}.")
     collection, met = collection.lower(), 0
 
-    def take(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
+    def next_range(document: "HiLoDocument", prefix: str) -> dict[str, Any]:
         nonlocal met
         check_server_prefix(prefix)
         met = max(document.max, document.floor)
@@ -122,7 +122,7 @@ def reserve_range(
             "ticket": new_ticket(wanted.issuer),
         }
 
-    document, prefix = change_counter(collection, node_tag, using, take)
+    document, prefix = change_counter(collection, node_tag, using, next_range)
     numbers = Range(document.low, document.max)
     return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
 
@@ -184,7 +184,7 @@ def _change_locked(
 ) -> tuple["HiLoDocument", str]:
     from django_hilo.models import HiLoDocument
 
-    look()  # once, not for each statement, as its manager does
+    write_late_rows()  # once, not for each statement, as its manager does
     rows = HiLoDocument._base_manager.using(db).filter(pk=key)
     with short_transaction(db) as connection:
         if not connection.features.has_select_for_update:

@@ -15,7 +15,7 @@ from django.db import IntegrityError, models
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.allocate import allocate, allocate_one
-from django_hilo._allocation.burnt_numbers import make_sure
+from django_hilo._allocation.burnt_numbers import sure_numbers
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import find
@@ -193,12 +193,12 @@ class AssignedIds(Ids):
         is_late: bool = False,
     ) -> None:
         """Set ids that rows on ``using`` are to have; ``notes`` may be without end."""
-        longest_allowed = self.field.max_length
-        longest = "" if longest_allowed is None else max(values, key=len)
-        if longest and len(longest) > longest_allowed:
+        max_length = self.field.max_length
+        longest = "" if max_length is None else max(values, key=len)
+        if longest and len(longest) > max_length:
             raise HiLoError(
                 f"The id {longest!r} has {len(longest)} characters, but {self.field} "
-                f"allows {longest_allowed}. Raise max_length and migrate."
+                f"allows {max_length}. Raise max_length and migrate."
             )
         attname, name, is_key = self.attname, self.name, self.is_key
         for instance, value, note in zip(instances, values, notes):  # noqa: B905 - without end
@@ -209,7 +209,7 @@ class AssignedIds(Ids):
                 # A copy, made by setting the key to None.
                 state.adding = True
 
-    def next_ids(self, n: int, using: str) -> tuple[list[Any], Iterable[Note | None]]:
+    def take_ids(self, n: int, using: str) -> tuple[list[Any], Iterable[Note | None]]:
         """Return the next ids, for one reservation at most, and a note for each."""
         counter = find(self.field, using)
         if n == 1:
@@ -278,7 +278,7 @@ class AssignedIds(Ids):
         if not lost:
             return
         numbers = [self._number_of(each, using) for each in lost]
-        sure = make_sure(self.counter(using), set(numbers))
+        sure = sure_numbers(self.counter(using), set(numbers))
         for each, number in zip(lost, numbers, strict=True):
             if number not in sure:
                 raise HiLoError(

@@ -14,7 +14,7 @@ from django_hilo.identifiers import IdFormat, check_separator
 
 
 @contextmanager
-def giving(
+def giving_gapless(
     ids: AssignedIds,
     instances: Iterable[models.Model],
     using: str,
@@ -45,7 +45,7 @@ def giving(
                 collection = ids.field.collection_name
                 gapless.seed_gapless_number(collection, minimum, using)
             if missing:
-                give(ids, missing, using, mark)
+                give_gapless(ids, missing, using, mark)
             yield
     except BaseException:
         if mark is None or mark.outcome is not Outcome.COMMITTED:
@@ -53,7 +53,7 @@ def giving(
         raise  # if it is committed, another hook failed
 
 
-def give(
+def give_gapless(
     ids: AssignedIds, instances: list[models.Model], using: str, mark: Mark | None
 ) -> None:
     """Give gapless ids in a transaction, with its mark if there is one."""

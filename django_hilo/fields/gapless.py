@@ -11,7 +11,7 @@ from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._assigned_ids import AssignedIds
-from django_hilo.fields._gapless_numbers import distinct, give, giving
+from django_hilo.fields._gapless_numbers import distinct, give_gapless, giving_gapless
 from django_hilo.fields._ids import Instances, Save
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.identifiers import family_of
@@ -36,7 +36,7 @@ class GaplessIds(AssignedIds):
         if save is not None:
             new = [each for each in instances if each._state.adding] if found else []
             beside = self.explicit_ids(new, using).values()
-            save.blocks.append(giving(self, missing, using, beside))
+            save.blocks.append(giving_gapless(self, missing, using, beside))
         elif missing:
             self.give(missing, using, save)
         return found
@@ -50,7 +50,7 @@ class GaplessIds(AssignedIds):
                 f"{self.field} assigns ids in the transaction that inserts the rows: "
                 f"use transaction.atomic(), save(), or bulk_create() of a HiLoManager."
             )
-        give(self, instances, using, state_of(connection).mark())
+        give_gapless(self, instances, using, state_of(connection).mark())
 
     def number_in(self, value: Any, counter: Counter | None, using: str) -> int | None:
         id = self.field.parsed(value, using)

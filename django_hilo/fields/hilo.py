@@ -17,7 +17,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
 from django_hilo.fields._assigned_ids import AssignedIds, notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
-from django_hilo.fields._gapless_numbers import giving
+from django_hilo.fields._gapless_numbers import giving_gapless
 from django_hilo.fields._ids import Before, Instances, Save
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.identifiers import MAX_WIDTH, parse_alike
@@ -49,7 +49,7 @@ class HiLoIds(AssignedIds):
         gapless = [each for each in others if self.needs_gapless(each)]
         if save is not None:
             beside = _untagged(found) if gapless else []
-            save.blocks.append(giving(self, gapless, using, beside))
+            save.blocks.append(giving_gapless(self, gapless, using, beside))
 
     def note_explicit(self, value: Any) -> None:
         if not self.field.is_valid_request(value):
@@ -67,7 +67,7 @@ class HiLoIds(AssignedIds):
     ) -> None:
         field = self.field
         ends = [] if field.anchor is None else self._ends(instances, field.width or 1)
-        ids, notes = self.next_ids(len(instances), using)
+        ids, notes = self.take_ids(len(instances), using)
         if ends:
             ids = list(map(operator.add, ids, ends))
         if field.convention is None:

@@ -10,7 +10,7 @@ from django_hilo._allocation import explicit_ids
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.registry import given_source, has_models, home_of
 from django_hilo._database.dialects import dialect_of
-from django_hilo._looks import look
+from django_hilo._late_rows import write_late_rows
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
@@ -63,14 +63,14 @@ class IntegerIds(AssignedIds):
         if self.has_no_counter:
             return {}
         if self.shares_numbers_with_default(save.using):
-            look()
+            write_late_rows()
             return self.assign(self._sort_out(instances, save.using)[1], save.using)
         return super().assign_on_conflict(instances, save)
 
     def give(
         self, instances: list[models.Model], using: str, save: Save | None
     ) -> None:
-        numbers, notes = self.next_ids(len(instances), using)
+        numbers, notes = self.take_ids(len(instances), using)
         self.set_ids(instances, numbers, using, notes, is_late=save is not None)
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
@@ -168,6 +168,6 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         if ids.has_no_counter:
             return None
         if ids.shares_numbers_with_default(self.alias_of_plain_bulk(instance)):
-            look()
+            write_late_rows()
             return None
         return super().get_pk_value_on_save(instance)

@@ -47,9 +47,9 @@ def _fill(move: Move, order_by: tuple[str, ...]) -> Step:
     def act(editor: Any) -> None:
         [(count,)] = move.rows(f"SELECT COUNT(*) FROM {_missing(move)}")
         if count:
-            target = move.target
+            counter = move.counter
             wanted = Wanted(count, at_least=count)
-            (reserved,) = target.source.reserve(target.using, wanted)
+            (reserved,) = counter.source.reserve(counter.using, wanted)
             editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
 
     what = "Give each row a number, in order, from a range reserved for them"

@@ -38,16 +38,16 @@ def highest_number(connection: Any, key: Column) -> int:
 
 def raise_counter(move: Move) -> Step:
     """Return the step that raises the counter over all keys."""
-    target = move.target
+    counter = move.counter
     known = highest_number(move.connection, move.key)
 
     def act(editor: Any) -> None:
         highest = highest_number(move.connection, move.key)
         if highest:
-            target.source.raise_floor(target.using, highest)
+            counter.source.raise_floor(counter.using, highest)
 
-    what = f"Raise the counter of {target.collection!r} on {target.using!r}"
-    return Step(what, "", "", (f"{target.source.name}: at least {known}",), act)
+    what = f"Raise the counter of {counter.collection!r} on {counter.using!r}"
+    return Step(what, "", "", (f"{counter.source.name}: at least {known}",), act)
 
 
 def has_default(move: Move) -> bool:
@@ -57,8 +57,8 @@ def has_default(move: Move) -> bool:
 
 def next_default(move: Move) -> int:
     """Return the number that integer keys go on with: over all ids, and over Max."""
-    key, target = move.key, move.target
+    key, counter = move.key, move.counter
     rows = KeyColumn(key.table, key.column).highest(move.connection.alias)
-    given = target.source.read_max(target.using)
+    given = counter.source.read_max(counter.using)
     _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())
     return max(rows, given if most is None or given < most else 0) + 1

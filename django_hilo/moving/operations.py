@@ -9,7 +9,6 @@ from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
 
 from django_hilo._allocation.find import resolve
-from django_hilo._operations.id_format import format_of
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
 from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
@@ -165,8 +164,8 @@ class MoveToHiLo(FieldOperation):
         if not is_new:
             preflight.check_tables(new, connection.alias)
         alias = connection.alias
-        target = resolve(new, alias)
-        id_format = format_of(target, reads_prefix=not is_new)
+        counter = resolve(new, alias)
+        id_format = counter.next_format(reads_prefix=not is_new)
         sql = Sql(connection)
         values: Values
         if isinstance(old, models.UUIDField):
@@ -177,4 +176,4 @@ class MoveToHiLo(FieldOperation):
             raise HiLoError(
                 f"{old} is a {type(old).__name__}, not an integer or a UUID."
             )
-        return Move(connection, columns, generics, target, id_format, values, forwards)
+        return Move(connection, columns, generics, counter, id_format, values, forwards)

@@ -20,17 +20,17 @@ _SHOWN = 3
 
 def check_tables(field: Any, using: str) -> None:
     """Raise `HiLoError` if the tables of the counters do not exist yet."""
-    target = resolve(field, using)
-    if not isinstance(target.source, OwnCounter):
+    counter = resolve(field, using)
+    if not isinstance(counter.source, OwnCounter):
         return
     # Not above: a project may have removed the app, and kept its migrations.
     from django_hilo.models import HiLoDocument, ServerPrefix
 
-    home = connections[target.using]
+    home = connections[counter.using]
     wanted = {HiLoDocument._meta.db_table, ServerPrefix._meta.db_table}
     if wanted - set(home.introspection.table_names()):
         raise HiLoError(
-            f"The tables of django_hilo on {target.using!r} are missing: add "
+            f"The tables of django_hilo on {counter.using!r} are missing: add "
             f'("django_hilo", "0001_initial") to the dependencies of this migration, '
             f"and migrate that database first."
         )
@@ -50,9 +50,9 @@ def check_forwards(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     _check_computed(move)
     if isinstance(move.values, Mapped):
-        target, rows = move.target, move.key.new.model._base_manager
+        counter, rows = move.counter, move.key.new.model._base_manager
         count = int(rows.using(move.connection.alias).count())
-        highest = target.source.read_max(target.using) + count if count else 0
+        highest = counter.source.read_max(counter.using) + count if count else 0
         if not is_resumed:
             _check_no_strays(move)
     else:

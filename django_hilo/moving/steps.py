@@ -21,7 +21,7 @@ class Move(NamedTuple):
     connection: Any
     columns: list[Column]
     generics: list[GenericColumn]
-    target: Counter
+    counter: Counter
     id_format: IdFormat
     values: Values
     forwards: bool

@@ -44,12 +44,12 @@ IDENTITY_END = "|"
 def next_range(request: HttpRequest, database: str) -> HttpResponse:
     """Reserve a range: 201, though it is a GET."""
     wanted = NextRange.read(request.GET)
-    target = known_counters.target_of(wanted.tag, alias_of(database))
+    counter = known_counters.counter_of(wanted.tag, alias_of(database))
     # Not Django's now(), which has no zone if USE_TZ is False.
-    size = capacity_of(wanted, datetime.now(UTC), *target.capacities)
-    minimum, caller = _bounded(wanted.last_max, target), request.META[CALLER]
-    make_counter(target, caller)
-    lent = lending.lend(target, size, at_least=1, minimum=minimum, issuer=caller)
+    size = capacity_of(wanted, datetime.now(UTC), *counter.capacities)
+    minimum, caller = _bounded(wanted.last_max, counter), request.META[CALLER]
+    make_counter(counter, caller)
+    lent = lending.lend(counter, size, at_least=1, minimum=minimum, issuer=caller)
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {
@@ -57,7 +57,7 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
         "Low": low,
         "High": high,
         "LastSize": high - low + 1,
-        "ServerTag": server_tag_of(target),
+        "ServerTag": server_tag_of(counter),
         "LastRangeAt": format_last_range_at(datetime.now(UTC)),
     }
     return JsonResponse(body, status=201)
@@ -67,10 +67,10 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
 def return_range(request: HttpRequest, database: str) -> HttpResponse:
     """Take the unused end of the caller's range back: 204 in every case, as RavenDB."""
     tag = collection_in(request.GET, "tag")
-    target = known_counters.target_of(tag, alias_of(database))
+    counter = known_counters.counter_of(tag, alias_of(database))
     end, last = integer_in(request.GET, "end"), integer_in(request.GET, "last")
     try:
-        lending.take_back(target, end, last, issuer=request.META[CALLER])
+        lending.take_back(counter, end, last, issuer=request.META[CALLER])
     except RangeNotReturned as refused:
         logger.debug("A RavenDB client could not return numbers: %s", refused)
     return HttpResponse(status=204)
@@ -129,7 +129,7 @@ def identities(request: HttpRequest, database: str) -> HttpResponse:
     return JsonResponse({f"{name}{IDENTITY_END}": last for name, last in counters})
 
 
-def _bounded(last_max: int, target: Counter) -> int:
+def _bounded(last_max: int, counter: Counter) -> int:
     """Return the number that a client says it knows, or raise `Refusal` for a jump.
 
     A number far over Max may be a mistake, which would use the counter up. If it is
@@ -138,13 +138,13 @@ def _bounded(last_max: int, target: Counter) -> int:
     jump = settings.MAX_FLOOR_JUMP
     if last_max <= jump:
         return max(last_max, 0)
-    known = target.source.read_max(target.using)
+    known = counter.source.read_max(counter.using)
     if last_max > known + jump:
         text = (
             f"lastMax is {last_max}, more than {jump} (HILO['MAX_FLOOR_JUMP']) above "
-            f"Max of {shown(target.collection)}, which is {known}. If the counter fell "
-            f"back, raise Max in the admin first."
+            f"Max of {shown(counter.collection)}, which is {known}. If the counter "
+            f"fell back, raise Max in the admin first."
         )
-        logger.warning("RavenDB's hilo/next on %r was refused: %s", target.using, text)
+        logger.warning("RavenDB's hilo/next on %r was refused: %s", counter.using, text)
         raise Refusal(400, "System.InvalidOperationException", text)
     return last_max

@@ -34,13 +34,13 @@ def alias_of(database: str) -> str:
     )
 
 
-def make_counter(target: Counter, caller: str) -> None:
+def make_counter(counter: Counter, caller: str) -> None:
     """Make the counter of a new tag, as RavenDB does, or raise `Refusal`."""
-    tag = target.node_tag
-    if not fields_of(target.collection) and isinstance(target.source, OwnCounter):
-        key = HiLoDocument.key(target.collection, tag)
-        row = HiLoDocument(id=key, collection=target.collection, node_tag=tag)
-        _make(row, target.using, caller)
+    tag = counter.node_tag
+    if not fields_of(counter.collection) and isinstance(counter.source, OwnCounter):
+        key = HiLoDocument.key(counter.collection, tag)
+        row = HiLoDocument(id=key, collection=counter.collection, node_tag=tag)
+        _make(row, counter.using, caller)
 
 
 def gapless_counter_of(collection: str, database: str, caller: str) -> tuple[str, str]:
@@ -50,12 +50,12 @@ def gapless_counter_of(collection: str, database: str, caller: str) -> tuple[str
     """
     alias = alias_of(database)
     try:
-        target = known_counters.known_gapless_target(collection, alias)
+        counter = known_counters.known_gapless_counter(collection, alias)
     except LookupError:
         row = GaplessCounter(collection=collection.lower())
         _make(row, alias, caller)
         return row.collection, alias
-    return target.collection.lower(), target.using
+    return counter.collection.lower(), counter.using
 
 
 def _make(row: Any, using: str, caller: str) -> None:
@@ -76,6 +76,6 @@ def _make(row: Any, using: str, caller: str) -> None:
     rows.bulk_create([row], ignore_conflicts=True)
 
 
-def server_tag_of(target: Counter) -> str:
+def server_tag_of(counter: Counter) -> str:
     """Return what RavenDB's clients put after the number; they need some text."""
-    return target.node_tag or settings.node_tag(target.using)
+    return counter.node_tag or settings.node_tag(counter.using)

@@ -31,7 +31,7 @@ def _named(validate: Callable[[str], None], name: str) -> str:
 def lendable(
     collection: str,
     using: str | None,
-    look_up: Callable[[str, str | None], Counter] = known_counters.known_target,
+    look_up: Callable[[str, str | None], Counter] = known_counters.known_counter,
 ) -> Counter:
     """Return the counter of a collection that a model or a counter knows."""
     try:
@@ -42,23 +42,23 @@ def lendable(
 
 def gapless(collection: str, using: str | None) -> Counter:
     """Return the counter of a collection that also a gapless counter may know."""
-    target = lendable(collection, using, known_counters.known_gapless_target)
-    if not settings.SHOW_NODE_TAG and target.field is not None:
+    counter = lendable(collection, using, known_counters.known_gapless_counter)
+    if not settings.SHOW_NODE_TAG and counter.field is not None:
         raise Conflict(
             _(
                 "Gapless ids of %(collection)s could equal ids of a range, because ids "
                 "do not show the node tag."
             )
-            % {"collection": target.collection}
+            % {"collection": counter.collection}
         )
-    return target
+    return counter
 
 
 def stored(collection: str, node_tag: str, using: str | None) -> HiLoDocument:
     """Return a stored counter."""
     tag = _named(validate_node_tag, tag_of(node_tag))
     _named(validate_collection, collection)
-    alias = known_counters.target_of(collection, using).using
+    alias = known_counters.counter_of(collection, using).using
     key = HiLoDocument.key(collection, tag)
     row = HiLoDocument.objects.using(alias).filter(pk=key).first()
     if row is None:

@@ -94,10 +94,10 @@ class NextIds(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take ids."""
         count = self.sent()["count"]
-        target = lookup.lendable(collection, self.database)
-        ids: list[Any] = next_ids(target, count)
-        numbers = ids if target.is_integer else [parse(id).number for id in ids]
-        answer = {"collection": target.collection, "numbers": numbers, "ids": ids}
+        counter = lookup.lendable(collection, self.database)
+        ids: list[Any] = next_ids(counter, count)
+        numbers = ids if counter.is_integer else [parse(id).number for id in ids]
+        answer = {"collection": counter.collection, "numbers": numbers, "ids": ids}
         return Response(answer, status.HTTP_201_CREATED)
 
 
@@ -117,16 +117,16 @@ class Ranges(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Reserve a range."""
         size = self.sent()["size"]
-        target = lookup.lendable(collection, self.database)
-        lent = lending.lend(target, size, user=request.user)
+        counter = lookup.lendable(collection, self.database)
+        lent = lending.lend(counter, size, user=request.user)
         answer = {
-            "collection": target.collection,
+            "collection": counter.collection,
             "separator": settings.SEPARATOR,
             "server_prefix": lent.server_prefix,
             "low": lent.range.low,
             "high": lent.range.high,
             "node_tag": lent.node_tag if settings.SHOW_NODE_TAG else "",
-            "width": target.width,
+            "width": counter.width,
             "ticket": lent.ticket,
         }
         return Response(answer, status.HTTP_201_CREATED)
@@ -145,8 +145,8 @@ class RangeReturn(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Return the unused end of a range."""
         sent = self.sent()
-        target = lookup.lendable(collection, self.database)
-        number = lending.take_back(target, **sent, user=request.user)
+        counter = lookup.lendable(collection, self.database)
+        number = lending.take_back(counter, **sent, user=request.user)
         return Response({"returned": True, "max": number})
 
 
@@ -192,10 +192,10 @@ class NextGaplessNumber(HiLoView):
     def post(self, request: Request, collection: str, **names: Any) -> Response:
         """Take a gapless number."""
         self.sent()
-        target = lookup.gapless(collection, self.database)
+        counter = lookup.gapless(collection, self.database)
         number = edit_gapless.take_gapless(
-            target.collection, using=target.using, user=request.user
+            counter.collection, using=counter.using, user=request.user
         )
-        id = IdFormat.of(target.collection, settings.SEPARATOR).text(number)
+        id = IdFormat.of(counter.collection, settings.SEPARATOR).text(number)
         answer = {"number": number, "id": id}
         return Response(answer, status.HTTP_201_CREATED)

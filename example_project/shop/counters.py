@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import F
 
 from django_hilo._allocation.registry import fields_of
-from django_hilo._operations.edit_counter import id_at, target_of
+from django_hilo._operations.edit_counter import counter_of, id_at
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -29,7 +29,7 @@ def counters() -> Iterator[Counter]:
         names = [str(f.model._meta.verbose_name) for f in fields_of(row.collection)]
         yield Counter(
             row,
-            target_of(row).collection,
+            counter_of(row).collection,
             ", ".join(names),
             f"{row.low:,} to {row.newest_high:,}" if row.size else "",
             id_at(row, row.next_low) if row.next_low <= MAX_NUMBER else "",

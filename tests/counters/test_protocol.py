@@ -31,7 +31,7 @@ from hypothesis.stateful import (
 from django_hilo._allocation import burnt_numbers, in_transaction, memory
 from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.find import resolve
-from django_hilo._database.retry import bind
+from django_hilo._database.retry import note_own_lock
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
 from django_hilo.counters import Range, floor, reservation, returning
 from django_hilo.exceptions import ConcurrencyError, RangeNotReturned
@@ -205,7 +205,7 @@ class Protocol(RuleBasedStateMachine):
             process.transaction = transaction.atomic()
             process.transaction.__enter__()
             if locks and CHOSEN != "sqlite":
-                bind(process.connection)
+                note_own_lock(process.connection)
         model.begin(binds=locks or CHOSEN == "sqlite")
 
     @precondition(lambda self: any(each.in_transaction for each in self.twins))
@@ -265,7 +265,7 @@ class Protocol(RuleBasedStateMachine):
         was_tentative = set(model.tentative)
         expected = model.save_again(numbers)
         with process.running():
-            sure = burnt_numbers.make_sure(resolve("orders", None), numbers)
+            sure = burnt_numbers.sure_numbers(resolve("orders", None), numbers)
         assert {n: mark is None for n, mark in sure.items()} == expected
         fresh, model.tentative = model.tentative - was_tentative, was_tentative
         self.check_given(model, list(sure))

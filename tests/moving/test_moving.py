@@ -14,7 +14,6 @@ from django.db.migrations.writer import MigrationWriter
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.find import resolve
-from django_hilo._operations.id_format import format_of
 from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
@@ -645,8 +644,8 @@ def test_missing_tables_of_ours_are_told(stage, monkeypatch):
 def test_each_database_has_its_own_tag(stage):
     stage.migrate(owner(BIG(primary_key=True)), move_owner())
     field = stage.model("Owner")._meta.get_field("id")
-    assert format_of(resolve(field, "other")).text(7) == "owners/7-B"
-    assert format_of(resolve(field, "default")).text(7) == "owners/7-A"
+    assert resolve(field, "other").next_format().text(7) == "owners/7-B"
+    assert resolve(field, "default").next_format().text(7) == "owners/7-A"
 
 
 def alter(field=None, model="owner"):

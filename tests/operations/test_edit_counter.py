@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 from django_hilo._operations import edit_counter, server_prefixes
 from django_hilo._operations.edit_gapless import take_gapless
 from django_hilo._operations.highest_numbers import highest_numbers
-from django_hilo._operations.known_counters import known_target
+from django_hilo._operations.known_counters import known_counter
 from django_hilo._operations.lending import lend, take_back
 from django_hilo._operations.locations import homes
 from django_hilo.counters import reserve, return_range
@@ -188,7 +188,7 @@ class TestDelete:
 class TestBlocks:
     def test_a_block_is_nobody_elses(self, told):
         next_number(Order)
-        target = edit_counter.target_of(counter())
+        target = edit_counter.counter_of(counter())
         block = lend(target, 1000, user="me")
         assert (block.range.low, block.range.high) == (33, 1032)
         assert told == [(Change.RESERVED, 32, 1032, "me")]
@@ -196,18 +196,18 @@ class TestBlocks:
         assert taken == {*range(2, 33), *range(1033, 1042)}
 
     def test_its_end_comes_back_with_the_ticket(self, told):
-        block = lend(known_target("orders"), 1000, user="me")
+        block = lend(known_counter("orders"), 1000, user="me")
         high, ticket = block.range.high, block.ticket
         with pytest.raises(RangeNotReturned):
-            take_back(known_target("orders"), high, 10, "0" * 32, user="me")
-        assert take_back(known_target("orders"), high, 10, ticket, user="me") == 10
+            take_back(known_counter("orders"), high, 10, "0" * 32, user="me")
+        assert take_back(known_counter("orders"), high, 10, ticket, user="me") == 10
         assert told[1:] == [(Change.RETURNED, 1000, 10, "me")]
         assert reserve("orders", 1).range.low == 11
 
     def test_it_starts_over_what_this_process_has_seen(self):
         next_ids(Order, 100)
         HiLoDocument.objects.filter(pk="orders/A").update(max=5)
-        assert lend(known_target("orders"), 10, user=None).range.low == 101
+        assert lend(known_counter("orders"), 10, user=None).range.low == 101
 
 
 def test_an_id_is_shown_as_it_would_be_given(settings):
@@ -285,7 +285,7 @@ class TestReceivers:
 
     def test_a_doomed_transaction_is_told(self, bad_receiver):
         with pytest.raises(HiLoError, match="receiver"), transaction.atomic():
-            lent = lend(known_target("orders"), 5, user="me")
+            lent = lend(known_counter("orders"), 5, user="me")
             pytest.fail(f"{lent} will be rolled back")
 
     def test_outside_a_transaction_it_stops_nobody(self, bad_receiver):

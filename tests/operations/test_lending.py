@@ -1,7 +1,7 @@
 import pytest
 
 from django_hilo._allocation.find import resolve
-from django_hilo._operations.known_counters import known_gapless_target, known_target
+from django_hilo._operations.known_counters import known_counter, known_gapless_counter
 from django_hilo._operations.lending import lend, take_back
 from django_hilo.counters import (
     KeyColumn,
@@ -24,23 +24,23 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 class TestKnownTarget:
     def test_a_model_spells_it(self):
-        assert known_target("orderLINES").collection == "OrderLines"
+        assert known_counter("orderLINES").collection == "OrderLines"
 
     def test_the_database_is_the_models_or_the_callers(self):
-        assert known_target("orders").using == "default"
-        assert known_target("orders", "other").node_tag == "B"
+        assert known_counter("orders").using == "default"
+        assert known_counter("orders", "other").node_tag == "B"
 
     def test_a_stored_counter_is_enough(self):
         reserve("tickets", 1, using="other")
-        assert known_target("tickets", "other").collection == "tickets"
+        assert known_counter("tickets", "other").collection == "tickets"
         with pytest.raises(LookupError, match="'default' has no counter 'tickets/A'"):
-            known_target("tickets")
+            known_counter("tickets")
 
     def test_asking_makes_no_counter(self):
         with pytest.raises(LookupError, match="Check the spelling"):
-            known_target("ordres")
+            known_counter("ordres")
         with pytest.raises(InvalidDocumentId):
-            known_target("7up")
+            known_counter("7up")
         assert not HiLoDocument.objects.exists()
 
 
@@ -72,20 +72,20 @@ def test_a_range_of_keys_may_be_reserved_by_hand():
 
 class TestKnownGaplessTarget:
     def test_a_model_with_gapless_ids_spells_it(self):
-        target = known_gapless_target("REGISTRATIONS")
+        target = known_gapless_counter("REGISTRATIONS")
         assert (target.collection, target.using) == ("registrations", "default")
-        assert known_gapless_target("letters", "other").using == "other"
+        assert known_gapless_counter("letters", "other").using == "other"
 
     def test_numbers_are_counted_where_the_rows_are(self, settings):
         settings.HILO = {"DATABASE": "other"}
-        assert known_gapless_target("letters").using == "default"
-        assert known_gapless_target("orders").using == "default"
+        assert known_gapless_counter("letters").using == "default"
+        assert known_gapless_counter("orders").using == "default"
 
     def test_a_stored_counter_is_enough(self):
         seed_gapless_number("seeded", 7, "other")
-        assert known_gapless_target("seeded", "other").collection == "seeded"
+        assert known_gapless_counter("seeded", "other").collection == "seeded"
         with pytest.raises(LookupError, match="Check the spelling"):
-            known_gapless_target("seeded")
+            known_gapless_counter("seeded")
 
 
 class TestIssuedRanges:

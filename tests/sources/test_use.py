@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from rest_framework.test import APIClient
 
 from django_hilo._allocation.find import resolve
-from django_hilo._operations.known_counters import known_gapless_target
+from django_hilo._operations.known_counters import known_gapless_counter
 from django_hilo._operations.lending import lend
 from django_hilo.checks.fields import check_field
 from django_hilo.exceptions import CounterExhausted, HiLoError, RangeNotLent
@@ -369,7 +369,7 @@ class TestGapless:
     def test_a_collection_with_a_source_gives_none(self, settings, unique_key):
         named(settings, Tickets=BOUNDED)
         with pytest.raises(RangeNotLent, match="could equal"):
-            known_gapless_target("tickets")
+            known_gapless_counter("tickets")
 
     @isolate_apps("tests.apps.records")
     @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ class TestTheDefaultOfAKey(TestCase):
 
     def test_a_number_that_was_taken_first(self):
         box = Box(label="mine")
-        box.pk = Box._meta.pk.ids.next_ids(1, "default")[0][0]
+        box.pk = Box._meta.pk.ids.take_ids(1, "default")[0][0]
         Box.objects.bulk_create([Box(label="other")])
         box.save(force_insert=True)
         assert Box.objects.count() == 2

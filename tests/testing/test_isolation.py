@@ -130,7 +130,7 @@ class TestObjectsAgain(TestCase):
         taken = Item(name="again")
         with (
             patch.object(
-                Item._meta.pk.ids, "next_ids", return_value=([item.pk], [None])
+                Item._meta.pk.ids, "take_ids", return_value=([item.pk], [None])
             ),
             pytest.raises(IntegrityError),
             transaction.atomic(),

@@ -104,11 +104,11 @@ class Command(BaseCommand):
             )
 
     def raise_one(self, field: Any, using: str) -> None:
-        target = resolve(field, using)
-        found = highest_number(field, using, target.node_tag)
-        current, highest = target.source.read_max(target.using), found[0]
-        name = f"{field}: Max of {target.collection!r} on {target.using!r}"
-        raise_it = partial(target.source.raise_floor, target.using, highest)
+        counter = resolve(field, using)
+        found = highest_number(field, using, counter.node_tag)
+        current, highest = counter.source.read_max(counter.using), found[0]
+        name = f"{field}: Max of {counter.collection!r} on {counter.using!r}"
+        raise_it = partial(counter.source.raise_floor, counter.using, highest)
         self.raise_if_lower(name, current, found, raise_it)
         if 0 < highest <= current and not self.only_looks:
             # After a restore our counter has the ticket of a range whose return must

@@ -55,7 +55,7 @@ def break_product(kind: str) -> None:
     elif kind == "pair":
         _keep_committed()
     elif kind == "sure":
-        _assigned_ids.make_sure = lambda counter, numbers: dict.fromkeys(numbers)
+        _assigned_ids.sure_numbers = lambda counter, numbers: dict.fromkeys(numbers)
 
 
 def _keep_rolled_back() -> None:

@@ -1,4 +1,7 @@
-"""Looks at counters, before which a TestCase writes those it has in memory."""
+"""Rows of ours that are written late: when somebody looks at them.
+
+In a ``TestCase`` counters are in memory until then.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -8,26 +11,26 @@ from django.db.models import sql
 
 Row = TypeVar("Row", bound=models.Model)
 
-# What the layers above do first.
-before_looks: list[Callable[..., None]] = []
+# Those of the layers above.
+writers: list[Callable[..., None]] = []
 
 
-def look(**kwargs: object) -> None:
-    """Do what is to be done before somebody looks."""
-    for act in before_looks:
-        act()
+def write_late_rows(**kwargs: object) -> None:
+    """Write what is in memory alone, before somebody looks."""
+    for write in writers:
+        write()
 
 
 class _Query(sql.Query):
-    """A query that looks when it runs: in the thread, and as late, as the database."""
+    """A query that writes them when it runs: in its thread, and as late as it."""
 
     def get_compiler(self, *args: Any, **kwargs: Any) -> Any:
-        look()
+        write_late_rows()
         return super().get_compiler(*args, **kwargs)
 
     def chain(self, klass: Any = None) -> Any:
         if klass is not None:
-            look()  # it becomes an update
+            write_late_rows()  # it becomes an update
         return super().chain(klass)
 
 
@@ -36,19 +39,19 @@ class _QuerySet(models.QuerySet[Row]):
         super().__init__(model, query or _Query(model), *args, **kw)
 
     def _insert(self, *args: Any, **kwargs: Any) -> Any:
-        look()
+        write_late_rows()
         return super()._insert(*args, **kwargs)  # type: ignore[misc] # not in the stubs
 
     def _raw_delete(self, using: Any) -> Any:
-        look()
+        write_late_rows()
         return super()._raw_delete(using)
 
 
 if TYPE_CHECKING:
 
-    class LookedAt(models.Manager[Row]): ...
+    class LateRows(models.Manager[Row]): ...
 
 else:
 
-    class LookedAt(models.Manager.from_queryset(_QuerySet)):
+    class LateRows(models.Manager.from_queryset(_QuerySet)):
         """The manager of rows that a TestCase writes when somebody looks at them."""
