@@ -54,11 +54,11 @@ class Start(NamedTuple):
     columns: dict[Key, ColumnCounter]
 
 
-class _MemoryInTest(Memory):
+class _SteadyMemory(Memory):
     """What a test holds of a counter: the same in each run."""
 
-    def __init__(self, source: CounterInTest) -> None:
-        super().__init__(source.stored_one.key)
+    def __init__(self, source: InMemoryCounter) -> None:
+        super().__init__(source.real.key)
         self._source = source
         self.capacity = AdaptiveCapacity(clock=lambda: 0.0)
 
@@ -75,7 +75,7 @@ class _MemoryInTest(Memory):
         super().see(number)
         # Its row is written with it, when somebody looks.
         self.note_stored(number)
-        if isinstance(self._source.stored_one.source, ColumnCounter):
+        if isinstance(self._source.real.source, ColumnCounter):
             self._source.block.touch()  # a row with the key may be inserted now
 
     def drop_all(self) -> None:
@@ -83,16 +83,17 @@ class _MemoryInTest(Memory):
         self._source.block.touch()
 
 
-class CounterInTest(OwnCounter):
+class InMemoryCounter(OwnCounter):
     """One of our own counters in a block of a TestCase: a source in memory."""
 
-    def __init__(self, stored_one: Counter, block: Block) -> None:
-        source: Any = stored_one.source
+    def __init__(self, real: Counter, block: Block) -> None:
+        source: Any = real.source
         super().__init__(source.collection, source.node_tag)
-        self.stored_one, self.block = stored_one, block
+        # The one of the row, and the block of the TestCase.
+        self.real, self.block = real, block
         # Another one after the process forgot it: then start over its row.
-        self.memory_beside = memory.current().memory(stored_one.key)
-        self.memory = _MemoryInTest(self)
+        self.memory_beside = memory.current().memory(real.key)
+        self.memory = _SteadyMemory(self)
         self.newest: Reservation | None = None
         # The highest explicit number that was above the others.
         self.floor = 0
@@ -102,13 +103,13 @@ class CounterInTest(OwnCounter):
         # Max, floor and ticket before it was written; None: there was no row.
         self.before: tuple[int, int, str] | None = None
 
-    def go_on_in(self, block: Block) -> CounterInTest:
+    def go_on_in(self, block: Block) -> InMemoryCounter:
         """Return a counter that goes on from here by itself."""
         mine = copy(self)
         mine.block = block
         # Whatever became of it in another test.
-        mine.memory_beside = memory.current().memory(self.stored_one.key)
-        mine.memory = _MemoryInTest(mine)
+        mine.memory_beside = memory.current().memory(self.real.key)
+        mine.memory = _SteadyMemory(mine)
         mine.memory.go_on_from(self.memory)
         return mine
 
@@ -117,7 +118,7 @@ class CounterInTest(OwnCounter):
         return False  # its numbers go on, whatever is rolled back
 
     def row_floor(self, using: str) -> int:
-        return self.stored_one.source.row_floor(using)
+        return self.real.source.row_floor(using)
 
     def minimum_of_rows(self, using: str) -> int:
         return 0  # it looks whenever it reserves
@@ -131,7 +132,7 @@ class CounterInTest(OwnCounter):
             return [self._reserved(using, wanted)]
 
     def _reserved(self, using: str, wanted: Wanted) -> Reservation:
-        start, size = self.block.start(self.stored_one.key[0]), wanted.size
+        start, size = self.block.start(self.real.key[0]), wanted.size
         # Threads beside the test have reserved up to the first.
         met = max(self.memory_beside.stored, self.memory.stored)
         met = max(met, start.highest.get(counter_key(*self.key), 0))
@@ -139,8 +140,8 @@ class CounterInTest(OwnCounter):
         top = max(met, wanted.minimum)
         if top > MAX_NUMBER - size:
             # A real one takes the numbers that are left, or says that there are none.
-            return self.stored_one.source.reserve(using, wanted)[0]
-        known = self.stored_one.key, size, met, top
+            return self.real.source.reserve(using, wanted)[0]
+        known = self.real.key, size, met, top
         made = start.ranges.get(known)
         if made is None:
             prefix = start.prefixes.get(self.node_tag, "")
@@ -181,7 +182,7 @@ class CounterInTest(OwnCounter):
         row.max = max(row.max, row.floor, highest)
         rows.bulk_create([row], ignore_conflicts=True)
         rows.bulk_update([row], _COLUMNS)
-        column = getattr(self.stored_one.source, "shared_column", None)
+        column = getattr(self.real.source, "shared_column", None)
         if column is not None:
             column.raise_default(connection.alias, highest)
 
@@ -195,7 +196,7 @@ class Block:
         self._connection, self._atomic = connection, atomic
         # That of the class, from which a test goes on.
         self._outer = outer
-        self.counters: dict[Key, CounterInTest] = {}
+        self.counters: dict[Key, InMemoryCounter] = {}
         self._starts: dict[DatabaseKey, Start] = {}
         # Read in each test, which may have deleted rows. Not the last that the database
         # gave: MariaDB's does not roll back.
@@ -210,9 +211,9 @@ class Block:
         """Whether the test, or the class, has not ended."""
         return self._atomic in self._connection.atomic_blocks
 
-    def of(self, stored_one: Counter) -> CounterInTest:
+    def of(self, real: Counter) -> InMemoryCounter:
         """Return the source of a counter's numbers; that of the class goes on."""
-        key = stored_one.key
+        key = real.key
         with self.lock:
             mine = self.counters.get(key)
             if mine is None and self._outer and key in self._outer.counters:
@@ -222,21 +223,21 @@ class Block:
                     self._write(mine)
                 self.touch()
                 mine = None
-            self.counters[key] = mine = mine or CounterInTest(stored_one, self)
+            self.counters[key] = mine = mine or InMemoryCounter(real, self)
             return mine
 
     def write(self) -> None:
         """Write the rows of all counters, for those who look at them."""
         with self.lock:
             outer = self._outer.counters.values() if self._outer else ()
-            known = [each.stored_one for each in (*outer, *self.counters.values())]
+            known = [each.real for each in (*outer, *self.counters.values())]
             for each in map(self.of, known):
                 self._write(each)
             self.touch()
 
-    def _write(self, mine: CounterInTest) -> None:
+    def _write(self, mine: InMemoryCounter) -> None:
         # Whoever looks sees one schema. After an error no statement is possible.
-        is_here = database_key(self._connection.alias) == mine.stored_one.key[0]
+        is_here = database_key(self._connection.alias) == mine.real.key[0]
         if is_here and not self._connection.needs_rollback:
             with uncounted(self._connection):
                 mine.write(self._connection)
@@ -247,9 +248,9 @@ class Block:
         self._starts.clear()
         self._keys.clear()
 
-    def highest_key(self, mine: CounterInTest) -> int:
+    def highest_key(self, mine: InMemoryCounter) -> int:
         """Return the highest key of the rows of an integer key, else 0."""
-        key, column = mine.stored_one.key, mine.stored_one.source
+        key, column = mine.real.key, mine.real.source
         if not isinstance(column, ColumnCounter):
             return 0
         if key not in self._keys:
@@ -278,20 +279,20 @@ class Block:
 _open: list[Block] = []
 
 
-def counter_of_test(stored_one: Counter) -> Counter:
-    """Return the counter of the running test; outside of one, the stored one."""
-    block = _block_on(connections[stored_one.using])
+def counter_of_test(real: Counter) -> Counter:
+    """Return the counter of the running test; outside of one, the real one."""
+    block = _block_on(connections[real.using])
     if block is None:
         # A thread beside a test that inserts a row with a number of the test would wait
         # for its end.
-        beside = [each.counters.get(stored_one.key) for each in _open if each.is_open]
+        beside = [each.counters.get(real.key) for each in _open if each.is_open]
         seen = (each.memory.seen for each in beside if each)
-        stored_one.over = max(seen, default=0)
-        return stored_one
-    mine = block.of(stored_one)
-    counter = stored_one.of_test
+        real.over = max(seen, default=0)
+        return real
+    mine = block.of(real)
+    counter = real.of_test
     if counter is None or counter.source is not mine:
-        counter = stored_one.of_test = stored_one.drawn_from(mine, mine.memory)
+        counter = real.of_test = real.drawn_from(mine, mine.memory)
     return counter
 
 
