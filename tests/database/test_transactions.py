@@ -20,7 +20,7 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
-from django_hilo._allocation import memory, refill
+from django_hilo._allocation import counter, memory, refill
 from django_hilo._database import own_connection
 from django_hilo._database import retry as retry_module
 from django_hilo._database.own_connection import OwnConnection, of_this_process
@@ -478,7 +478,7 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         "module",
         # Elsewhere the lock has no function in Python.
-        [own_connection, retry_module, refill, memory]
+        [own_connection, retry_module, refill, counter, memory]
         + [_lock] * (sys.version_info[:2] == (3, 14)),
     )
     def test_at_any_call_they_keep_no_lock(self, module, settings):
@@ -512,7 +512,7 @@ class TestInterrupts:
             assert len(ids) == 40
             if events_left >= 0:
                 break
-        assert len(kept_alive) > 5
+        assert len(kept_alive) > 2
 
     def test_nobody_waits_for_himself(self):
         own = OwnConnection("default")
