@@ -146,7 +146,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         **options: Any,
     ) -> Any:
         insert: Any = super()._insert  # type: ignore[misc] # the stubs lack it
-        conflict, save = options.get("on_conflict"), running.save
+        conflict, save = options.get("on_conflict"), running.of(objs[0])
         if conflict is None:
             returning_fields = without_known(returning_fields, objs)
         # Some databases tell the ids of rows that exist.

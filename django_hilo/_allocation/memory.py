@@ -64,7 +64,7 @@ class Memory:
     """One counter as this process knows it."""
 
     def __init__(self, key: Key) -> None:
-        self.key, self.database = key, key[0]
+        self.key = key
         # Where its ranges came from; None: look at the rows before the next one.
         self.source: Source | None = None
         self._lock = Lock()
@@ -84,6 +84,11 @@ class Memory:
         self.capacity = AdaptiveCapacity()
         # How far above an explicit number to raise the floor, not to do so for each.
         self.floor_step = AdaptiveCapacity()
+
+    @property
+    def database(self) -> DatabaseKey:
+        """The database that has the counter."""
+        return self.key[0]
 
     def locked(self) -> Lock:
         """Return the lock; raises `NestedReservation` in a thread that has it."""

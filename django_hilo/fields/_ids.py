@@ -276,6 +276,10 @@ class _Running(threading.local):
     save: Save | None = None
     instances: frozenset[int] = frozenset()
 
+    def of(self, instance: models.Model) -> Save | None:
+        """Return the save that writes an instance."""
+        return self.save if id(instance) in self.instances else None
+
 
 running = _Running()
 

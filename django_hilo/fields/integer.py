@@ -165,7 +165,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.
         ids: Any = self.ids
-        if ids.has_no_counter:
+        if ids is None or ids.has_no_counter:
             return None
         if ids.shares_numbers_with_default(self.alias_of_plain_bulk(instance)):
             write_late_rows()

@@ -186,7 +186,7 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
     @wraps(save_table)
     def wrapper(self: models.Model, *args: Any, **options: Any) -> bool:
         given = dict(zip(_SAVE_TABLE, args, strict=False), **options)
-        save = running.save if id(self) in running.instances else None
+        save = running.of(self)
         if save is not None and not given.get("raw"):
             return _save_ids(save_table, self, args, options, given, save)
         # A fixture's, which comes without save_base().
@@ -288,8 +288,8 @@ def _note_refusal(do_insert: Callable[..., Any]) -> Any:
         try:
             return do_insert(self, *args, **options)
         except IntegrityError:
-            if running.save is not None:
-                running.save.is_refused = True
+            if save := running.of(self):
+                save.is_refused = True
             raise
 
     return wrapper
