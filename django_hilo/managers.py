@@ -152,7 +152,7 @@ class HiLoQuerySet(models.QuerySet[Model]):
         # Some databases tell the ids of rows that exist.
         is_told = conflict is OnConflict.UPDATE and returning_fields is not None
         given = save.given if save and is_told else []
-        asked = [each.field for each in given]
+        asked = [each.ids.field for each in given]
         known = list(returning_fields or ())
         try:
             rows = insert(
@@ -207,7 +207,7 @@ else:
 
 
 class HiLoManager(_Manager[Model]):
-    """The manager of models with a `HiLoField`, with the methods of `HiLoQuerySet`.
+    """The manager of models with HiLo ids, with the methods of `HiLoQuerySet`.
 
     Data migrations have it too, so that their ``bulk_create()`` takes ids on the right
     database.

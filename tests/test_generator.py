@@ -63,6 +63,10 @@ class TestTargets:
         targets = ["orders", "ORDERS", "records.Order", Order, Order(), field]
         assert [next_number(target) for target in targets] == [1, 2, 3, 4, 5, 6]
 
+    def test_a_collection_has_the_width_of_its_model(self):
+        width = "0000000000000000001"
+        assert next_id("sortables") == f"sortables/{width}-A"
+
     def test_ids_are_spelt_as_the_target_is(self):
         assert next_id("Orders") == "Orders/1-A"
         assert next_id(Order) == "orders/2-A"

@@ -23,7 +23,7 @@ def allocate_one(counter: Counter) -> tuple[Any, list[Slice]]:
     if taken is not None:
         return counter.id_of(*taken), []
     # Its transaction may have reserved ranges.
-    slices = take_bound(counter.memory, 1) if STATE in counter.connection else None
+    slices = take_bound(counter.memory, 1) if STATE in counter.connection_vars else None
     slices = slices or _allocate_anew(counter, 1)
     return counter.id_of(slices[0].low, slices[0].reservation), slices
 

@@ -50,7 +50,7 @@ class Counter:
         self.collection, self.using, self.source = collection, using, source
         self.field, self.width = field, width
         # The attributes of the connection of the thread that looked for it.
-        self.connection = vars(connections[using])
+        self.connection_vars = vars(connections[using])
         # Of its memory in the pool of this process.
         self.key: Key = (database_key(using), *source.key)
         # Whether its ids are the numbers themselves.
@@ -144,21 +144,21 @@ class Counter:
         ``rows`` is the highest number of rows, if it was looked for; None: the ranges
         belong to the caller's transaction.
         """
-        mine, source, using = self.memory, self.source, self.using
+        held, source, using = self.memory, self.source, self.using
         is_bound = rows is None
         if rows is None:
             rows = source.minimum_of_rows(using)
-        stored = mine.stored
+        stored = held.stored
         size, least = max(capacity, count), max(count, 1)
-        wanted = Wanted(size, least, max(mine.seen, self.over, rows), self.collection)
+        wanted = Wanted(size, least, max(held.seen, self.over, rows), self.collection)
         reserved = source.reserve(using, wanted)
-        mine.source = source
+        held.source = source
         met, fell_from = reserved[0].met, 0
         # Another thread may have raised Max or returned a range meanwhile.
-        if met is not None and met < min(stored, mine.stored):
+        if met is not None and met < min(stored, held.stored):
             fell_from = stored
             if not is_bound:  # a rollback would forget it
-                mine.stored = met
+                held.stored = met
             logger.warning(
                 "%s on %r fell back to %d from at least %d, because of a restore, a "
                 "failover, SQL, or another site with its node tag. This process will "
@@ -170,7 +170,7 @@ class Counter:
         for each in reserved:
             # Read again: a transaction that ended while this one waited for the row may
             # have burnt numbers of the range.
-            ranges.append(CachedRange(each, mine.burnt))
+            ranges.append(CachedRange(each, held.burnt))
             if met is not None:
                 # If the counter fell back, others may have the numbers from there.
                 skipped.append(Skipped(max(met, fell_from), ranges[-1].next))

@@ -47,7 +47,10 @@ def refuse_jump(known: int, number: int, shown: str, name: str) -> None:
 
 
 def avoid(counter: Counter, numbers: Sequence[int]) -> bool:
-    """Drop ranges that contain explicit numbers; return whether new ones are bound."""
+    """Drop ranges that contain explicit numbers; return whether new ones are bound.
+
+    Then the floor is raised here, in the transaction.
+    """
     is_bound = counter.source.in_callers_transaction(counter.using)
     if not is_bound:
         # Before drop(): later refills start above it, earlier ones learn of it there.

@@ -20,14 +20,14 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.in_tests import counter_of_test
 from django_hilo._allocation.registry import (
     CounterField,
-    counter_of_rows,
     field_of,
     fields_of,
     is_counter_field,
     named_source,
+    own_home_and_source,
 )
 from django_hilo._database.identity import has_schemas
-from django_hilo._database.own_connection import in_tests
+from django_hilo._database.own_connection import is_test_process
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import check_collection
@@ -57,7 +57,7 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
             and database["NAME"] is name
             and database["HOST"] is host
             and database["PORT"] is port
-            and "schema_name" not in counter.connection
+            and "schema_name" not in counter.connection_vars
             and not router.routers
             # Another model may have the collection since models were loaded.
             and (not isinstance(target, str) or installed is _installed())
@@ -66,7 +66,9 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
         is_found = False
     if not is_found:
         counter = resolve(target, using)
-        counter.may_be_tested = in_tests() and isinstance(counter.source, OwnCounter)
+        counter.may_be_tested = is_test_process() and isinstance(
+            counter.source, OwnCounter
+        )
         if _is_kept(called[0], counter):
             if len(found) >= _MOST:
                 found.clear()
@@ -135,17 +137,20 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
     collection = check_collection(field.collection_name)
     source = field.source or named_source(collection)
     if source is None:
-        using, source = field.counter_of(using)
-    width = getattr(field, "width", None) or 0
-    return Counter(collection, using, source, field, width)
+        using, source = field.home_and_source(using)
+    return Counter(collection, using, source, field, _width_of(field))
 
 
 def _of_collection(collection: str, using: str | None) -> Counter:
-    fields = fields_of(collection)
-    if fields and fields[0].is_integer:
-        return resolve(fields[0], using)
-    using = using or DEFAULT_DB_ALIAS
-    source = named_source(collection)
-    if source is not None:
-        return Counter(collection, using, source, fields[0] if fields else None)
-    return Counter(collection, *counter_of_rows(collection, using))
+    field = next(iter(fields_of(collection)), None)
+    if field is not None and field.is_integer:
+        return resolve(field, using)
+    using, source = using or DEFAULT_DB_ALIAS, named_source(collection)
+    if source is None:
+        using, source = own_home_and_source(collection, using)
+    # Spelt as the caller does, and otherwise as the ids of a model.
+    return Counter(collection, using, source, field, _width_of(field))
+
+
+def _width_of(field: Any) -> int:
+    return getattr(field, "width", None) or 0

@@ -24,7 +24,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.identity import DatabaseKey, database_key
-from django_hilo._database.own_connection import in_tests
+from django_hilo._database.own_connection import is_test_process
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.transaction import test_blocks
 from django_hilo._database.uncounted import uncounted
@@ -302,7 +302,9 @@ def write_counters(**kwargs: object) -> None:
     In a `TestCase` numbers come out of memory, and the ORM calls this before it reads
     or writes counters. Call it before raw SQL does.
     """
-    for connection in connections.all(initialized_only=True) if in_tests() else ():
+    for connection in (
+        connections.all(initialized_only=True) if is_test_process() else ()
+    ):
         block = _block_on(connection)
         if block is not None:
             block.write()

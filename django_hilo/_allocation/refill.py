@@ -20,7 +20,11 @@ from django_hilo.exceptions import HiLoError, NestedReservation, ReservationTime
 
 
 def refill(counter: Counter, count: int) -> list[Slice] | None:
-    """Reserve a range and take from it; None after waiting for another thread."""
+    """Reserve a range and take from it.
+
+    None if memory has to be asked again: after waiting for another thread, or where an
+    explicit id dropped the range; and for a ``count`` of 0.
+    """
     connection, held = connections[counter.using], counter.memory
     if connection.settings_dict["OPTIONS"].get("pool"):
         # Before others wait for us: a thread that waits inside a transaction may hold

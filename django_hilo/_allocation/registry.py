@@ -29,16 +29,16 @@ class CounterField(Protocol):
     def collection_name(self) -> str:
         """The collection, as ids show it."""
 
-    def counter_of(self, using: str) -> tuple[str, Source]:
+    def home_and_source(self, using: str) -> tuple[str, Source]:
         """Return the counter of rows on ``using``, after the alias that has it."""
 
 
 def is_counter_field(target: object) -> TypeGuard[CounterField]:
     """Whether something is a field whose values come from a counter."""
-    return hasattr(target, "counter_of")
+    return hasattr(target, "home_and_source")
 
 
-def counter_of_rows(collection: str, using: str) -> tuple[str, Source]:
+def own_home_and_source(collection: str, using: str) -> tuple[str, Source]:
     """Return the row that counts a collection's ids, after the alias that has it."""
     home = home_of(using)
     return home, OwnCounter(collection, settings.node_tag(home))

@@ -103,7 +103,7 @@ class OwnConnection:
             with suppress(AttributeError):  # it could not be opened
                 del connections[self.alias]
             # A test runner cannot drop a database that has an open connection.
-            if not is_kept or in_tests():
+            if not is_kept or is_test_process():
                 self.close()
 
     def _open(self, callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
@@ -139,7 +139,7 @@ def _copy(callers: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     return own
 
 
-def in_tests() -> bool:
+def is_test_process() -> bool:
     """Whether a test runner has set this process up."""
     # Django's setup_test_environment() adds it, under pytest-django too.
     return hasattr(mail, "outbox")

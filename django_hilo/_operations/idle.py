@@ -19,7 +19,7 @@ from django_hilo._allocation.memory import Memory
 from django_hilo._allocation.registry import fields_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import in_schema, is_still_there
-from django_hilo._database.own_connection import close_unused, in_tests
+from django_hilo._database.own_connection import close_unused, is_test_process
 from django_hilo._database.retry import retry, short_transaction, use_own
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
@@ -66,7 +66,7 @@ def _is_on_server(counter: Memory) -> bool:
     # SQLite's file must not be open in a thread when another one forks, and tests end
     # their transactions and databases.
     database = counter.database
-    if in_tests() or not is_still_there(database):
+    if is_test_process() or not is_still_there(database):
         return False
     return not dialect_of(connections[database.alias]).has_one_writer
 

@@ -55,7 +55,7 @@ def other_sources(using: str) -> list[tuple[str, Source]]:
     for field in fields_on(using):
         source = given_source(field)
         if source is None and field.is_integer:
-            source = field.counter_of(using)[1]
+            source = field.home_and_source(using)[1]
         if source is not None and not isinstance(source, OwnCounter):
             found.append((field.collection_name, source))
     if using == DEFAULT_DB_ALIAS:

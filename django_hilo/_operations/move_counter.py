@@ -127,5 +127,5 @@ def _own(collection: str, field: Any, using: str) -> Place:
     if field is None:
         home = home_of(using)
         return Place(OwnCounter(collection, settings.node_tag(home)), home)
-    home, source = field.counter_of(using)
+    home, source = field.home_and_source(using)
     return Place(source, home)

@@ -17,7 +17,7 @@ from django.db.models import Max, Q
 from django_hilo._allocation.find import resolve
 from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects import ErrorKind, classify
-from django_hilo._database.own_connection import in_tests
+from django_hilo._database.own_connection import is_test_process
 from django_hilo._operations.highest_numbers import sparing
 from django_hilo._operations.locations import (
     aliases,
@@ -50,7 +50,7 @@ def check_servers(
         and are_sources(settings.SOURCES)
     ):
         return  # check_settings reports them
-    named = databases or (() if in_tests() else aliases())
+    named = databases or (() if is_test_process() else aliases())
     for alias in (each for each in aliases() if each in named):
         connection = connections[alias]
         try:

@@ -27,9 +27,7 @@ class AssignedIds(Ids):
     """The ids of a field whose numbers come from its counter."""
 
     @abstractmethod
-    def give(
-        self, instances: list[models.Model], using: str, save: Save | None
-    ) -> None:
+    def give(self, instances: list[models.Model], using: str) -> None:
         """Give ids to instances that have none."""
 
     @abstractmethod
@@ -57,7 +55,7 @@ class AssignedIds(Ids):
                 self.avoid(found, using)
             if save is not None:
                 save.given.append(Before(self, missing))
-            self.give(missing, using, save)
+            self.give(missing, using)
         if others:
             self.answer(others, found, using, save)
         return found

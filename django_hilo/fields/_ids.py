@@ -156,7 +156,7 @@ class Before:
     """The ids and keys of instances before a field gives them ids."""
 
     def __init__(self, ids: Ids, instances: Instances) -> None:
-        self.field, self._instances = ids.field, instances
+        self.ids, self._instances = ids, instances
         model, name = type(instances[0]) if instances else ids.field.model, ids.attname
         found = vars(model._meta).setdefault("hilo_names", {})
         names = found.get(name) or found.setdefault(name, _names(ids.field, model))
@@ -175,7 +175,7 @@ class Before:
         given = set(map(id, self._instances))
         for each, value in zip(instances, values, strict=True):
             if id(each) in given:
-                setattr(each, self.field.attname, value)
+                setattr(each, self.ids.attname, value)
                 self._replaced.add(id(each))
 
     def restore(self) -> None:
@@ -254,11 +254,16 @@ class Save:
             before.restore()
 
     def hide(self, instance: models.Model, late: Iterable[Ids]) -> None:
-        """Set keys that are given late to None, until the row is written."""
+        """Set keys to None, until the row is written: those that this save gave.
+
+        And those that an earlier one gave, which failed.
+        """
+        just_given = {before.ids for before in self.given}
         for ids in late:
             given: Any = getattr(instance._state, ids.name, None)
-            is_late = given is not None and given[3] and given[1] is not None
+            is_late = given and given[1] and (given[3] or ids in just_given)
             if is_late and given[0] == getattr(instance, ids.attname):
+                setattr(instance._state, ids.name, (*given[:3], True))
                 setattr(instance, ids.attname, None)
                 self.late.append((instance, ids))
 

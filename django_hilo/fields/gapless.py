@@ -38,12 +38,10 @@ class GaplessIds(AssignedIds):
             beside = self.explicit_ids(new, using).values()
             save.blocks.append(giving_gapless(self, missing, using, beside))
         elif missing:
-            self.give(missing, using, save)
+            self.give(missing, using)
         return found
 
-    def give(
-        self, instances: list[models.Model], using: str, save: Save | None
-    ) -> None:
+    def give(self, instances: list[models.Model], using: str) -> None:
         connection = connections[using]
         if not connection.in_atomic_block:
             raise HiLoError(

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
 from django_hilo._allocation.counter import Counter
-from django_hilo._allocation.registry import counter_of_rows
+from django_hilo._allocation.registry import own_home_and_source
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
@@ -62,9 +62,7 @@ class HiLoIds(AssignedIds):
         ids = list(map(operator.add, wide.ids_of(slices), ends))
         self.set_ids(instances, ids, using, notes_of(slices, using))
 
-    def give(
-        self, instances: list[models.Model], using: str, save: Save | None
-    ) -> None:
+    def give(self, instances: list[models.Model], using: str) -> None:
         field = self.field
         ends = [] if field.anchor is None else self._ends(instances, field.width or 1)
         ids, notes = self.take_ids(len(instances), using)
@@ -180,8 +178,8 @@ class HiLoField(IdField[Set_contra, Got_co]):
             )
         return saved
 
-    def counter_of(self, using: str) -> tuple[str, Source]:
-        return counter_of_rows(self.collection_name, using)
+    def home_and_source(self, using: str) -> tuple[str, Source]:
+        return own_home_and_source(self.collection_name, using)
 
     def is_valid_request(self, value: Any) -> bool:
         """Whether a value asks for an id; raises ValidationError if it may not."""

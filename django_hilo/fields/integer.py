@@ -67,11 +67,9 @@ class IntegerIds(AssignedIds):
             return self.assign(self._sort_out(instances, save.using)[1], save.using)
         return super().assign_on_conflict(instances, save)
 
-    def give(
-        self, instances: list[models.Model], using: str, save: Save | None
-    ) -> None:
+    def give(self, instances: list[models.Model], using: str) -> None:
         numbers, notes = self.take_ids(len(instances), using)
-        self.set_ids(instances, numbers, using, notes, is_late=save is not None)
+        self.set_ids(instances, numbers, using, notes)
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self.has_no_counter else super().explicit_ids(instances, using)
@@ -156,7 +154,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         """Whether the model is one of a migration."""
         return bool(self.model.__module__ == _HISTORICAL)
 
-    def counter_of(self, using: str) -> tuple[str, Source]:
+    def home_and_source(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
         named = self.collection_name
         return source_of(named, column, self.is_historical, using, home_of)

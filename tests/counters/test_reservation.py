@@ -208,7 +208,7 @@ class TestReturn:
 
     def test_all_returns_share_one_own_connection(self, heard, monkeypatch):
         """The second opens one as well, and the others use it."""
-        monkeypatch.setattr(module, "in_tests", lambda: False)
+        monkeypatch.setattr(module, "is_test_process", lambda: False)
         for name in ("orders", "users", "tables", "chairs"):
             next_number(name)
         connection.ensure_connection()

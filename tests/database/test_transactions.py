@@ -358,7 +358,7 @@ class TestOwnConnection:
     @pytest.fixture
     def stays_open(self, monkeypatch):
         """Let the own connection be kept, as in a burst outside of tests."""
-        monkeypatch.setattr(own_connection, "in_tests", lambda: False)
+        monkeypatch.setattr(own_connection, "is_test_process", lambda: False)
         monkeypatch.setattr(own_connection, "BURST", inf)
         monkeypatch.setattr(own_connection, "LONGEST_KEPT", inf)
         own = own_connection._own_connections["default"] = OwnConnection("default")

@@ -437,7 +437,7 @@ class TestSqlite:
 
     def test_counters_stay_with_the_rows(self, settings):
         settings.HILO = {"DATABASE": "other"}
-        target, source = Item._meta.pk.counter_of("default")
+        target, source = Item._meta.pk.home_and_source("default")
         assert target == "default"
         assert isinstance(source, ColumnCounter)
 

@@ -171,7 +171,7 @@ def test_the_numbers_of_a_tenant_go_back_in_its_schema(clock, monkeypatch, looks
 
 def test_those_of_a_server_go_back_in_a_thread(burst, clock, monkeypatch, looks):
     """SQLite's file is not to be open in a thread when another one forks."""
-    monkeypatch.setattr(idle, "in_tests", lambda: False)
+    monkeypatch.setattr(idle, "is_test_process", lambda: False)
     wait_a_while(clock)
     for each in threading.enumerate():
         if each.name == "hilo":
