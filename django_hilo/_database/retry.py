@@ -1,17 +1,10 @@
-"""Change a counter in short transactions, on the connection that is right for it.
-
-Inside a caller's transaction that is the process's own connection: on the caller's, the
-row would stay locked until the caller's commit, and a rollback would give the range out
-again. SQLite has one writer at a time, and a TestCase rolls everything back: both use
-the caller's connection, and the range is bound to its transaction.
-"""
+"""Change a counter in short transactions, which are retried as a whole."""
 
 import logging
 import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -19,89 +12,22 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
 from django_hilo._database.own_connection import (
     POOL_SIZE,
-    OwnConnection,
     Result,
     clock,
     close_unused,
-    of_this_process,
 )
-from django_hilo._database.transaction import STATE, Outcome, state_of, test_blocks
+from django_hilo._database.which_connection import (
+    in_callers_transaction,
+    on_right_connection,
+)
 from django_hilo.conf import settings
-from django_hilo.exceptions import (
-    ConcurrencyError,
-    HiLoError,
-    ReservationTimeout,
-    TableMissing,
-)
+from django_hilo.exceptions import ConcurrencyError, ReservationTimeout, TableMissing
 
 logger = logging.getLogger("django_hilo")
 
 # Flat, because pauses that double starve a node of a busy cluster (measured on Galera).
 _PAUSE = 0.003
 _PAUSE_BEFORE_RECONNECTING = 0.25
-
-
-def in_callers_transaction(using: str) -> bool:
-    """Whether a range reserved now would belong to the caller's transaction."""
-    connection = connections[using]
-    if dialect_of(connection).has_one_writer:
-        return not commits_alone(connection)
-    if not connection.in_atomic_block:
-        return False
-    if test_blocks(connection):
-        return True
-    mark = state_of(connection).locks_counter
-    return mark is not None and mark.outcome is Outcome.OPEN
-
-
-def note_own_lock(connection: BaseDatabaseWrapper) -> None:
-    """Let reservations use the open transaction, which has locked a counter itself."""
-    state = state_of(connection)
-    state.locks_counter = state.mark()
-
-
-def commits_alone(connection: BaseDatabaseWrapper) -> bool:
-    """Whether a statement can be sent now, and commits by itself; no query."""
-    if connection.in_atomic_block:
-        return False
-    if connection.connection is None:
-        return bool(connection.settings_dict["AUTOCOMMIT"])
-    return connection.autocommit and not dialect_of(connection).is_busy(connection)
-
-
-def use_own(alias: str) -> None:
-    """Force counter statements of this thread onto the process's own connection."""
-    state_of(connections[alias]).own_only = True
-
-
-def run(
-    operate: Callable[[str], Result],
-    connection: BaseDatabaseWrapper,
-    bound: bool,
-    has_failed: bool,
-) -> Result:
-    """Call ``operate`` with the alias for a counter's statements; return its result.
-
-    It is that of ``connection``, the caller's, if ``bound`` (`in_callers_transaction`).
-    If the caller's ``has_failed`` but is open, it is left alone.
-    """
-    alias, dialect = connection.alias, dialect_of(connection)
-    if bound and not dialect.has_one_writer and dialect.is_busy(connection):
-        raise HiLoError(
-            f"The connection {alias!r} is executing a statement, such as COPY or "
-            f"executemany(), and cannot change a counter meanwhile. Take the ids "
-            f"before the statement, with next_ids() or next_gapless_numbers()."
-        )
-    if bound or not (
-        dialect.always_own_connection
-        or getattr(vars(connection).get(STATE), "own_only", False)
-        or not commits_alone(connection)
-        or (has_failed and connection.connection is not None)
-    ):
-        return operate(alias)
-    own = of_this_process().setdefault(alias, OwnConnection(alias))
-    longest = settings.LOCK_TIMEOUT + settings.RETRY_FOR
-    return own.hold(partial(own.run, operate, connection), longest)
 
 
 @contextmanager
@@ -153,7 +79,7 @@ def retry(
     slept = 0.0
     while True:
         try:
-            return run(operate, connection, bound, reconnects)
+            return on_right_connection(operate, connection, bound, reconnects)
         except Error as error:
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:

@@ -20,7 +20,8 @@ from django_hilo._allocation.registry import fields_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import in_schema, is_still_there
 from django_hilo._database.own_connection import close_unused, is_test_process
-from django_hilo._database.retry import retry, short_transaction, use_own
+from django_hilo._database.retry import retry, short_transaction
+from django_hilo._database.which_connection import use_own
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Reservation

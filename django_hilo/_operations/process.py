@@ -21,7 +21,7 @@ from django_hilo._allocation.find import resolve
 from django_hilo._allocation.in_tests import write_counters
 from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import use_own
+from django_hilo._database.which_connection import use_own
 from django_hilo._late_rows import writers
 from django_hilo._operations import idle
 from django_hilo.conf import settings

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from django_hilo._database.retry import note_own_lock
+from django_hilo._database.which_connection import note_own_lock
 from django_hilo.counters.reservation import change_counter, checked, new_ticket
 from django_hilo.identifiers import check_number, counter_key
 

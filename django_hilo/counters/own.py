@@ -5,7 +5,7 @@ import logging
 from django.db import Error, connections
 
 from django_hilo._database.dialects import ErrorKind, classify, dialect_of
-from django_hilo._database.retry import commits_alone
+from django_hilo._database.which_connection import commits_alone
 from django_hilo.counters import floor, reservation, returning
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.ranges import Reservation, Wanted

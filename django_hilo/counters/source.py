@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from django_hilo._database.retry import in_callers_transaction
+from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.identifiers import MAX_NUMBER
 

@@ -9,7 +9,8 @@ from django.utils.deconstruct import deconstructible
 
 from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import Result
-from django_hilo._database.retry import commits_alone, retry, short_transaction
+from django_hilo._database.retry import retry, short_transaction
+from django_hilo._database.which_connection import commits_alone
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import (

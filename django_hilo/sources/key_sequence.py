@@ -9,8 +9,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.own_connection import Result
-from django_hilo._database.retry import commits_alone, retry, short_transaction
+from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.uncounted import uncounted
+from django_hilo._database.which_connection import commits_alone
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.counters.own import ColumnCounter

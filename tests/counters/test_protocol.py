@@ -31,8 +31,8 @@ from hypothesis.stateful import (
 from django_hilo._allocation import burnt_numbers, in_transaction, memory
 from django_hilo._allocation.cached_range import Skipped
 from django_hilo._allocation.find import resolve
-from django_hilo._database.retry import note_own_lock
 from django_hilo._database.transaction import ConnectionState, Mark, Outcome
+from django_hilo._database.which_connection import note_own_lock
 from django_hilo.counters import Range, floor, reservation, returning
 from django_hilo.exceptions import ConcurrencyError, RangeNotReturned
 from django_hilo.generator import next_numbers, return_ranges

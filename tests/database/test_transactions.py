@@ -21,7 +21,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_hilo import _lock
 from django_hilo._allocation import counter, memory, refill
-from django_hilo._database import own_connection
+from django_hilo._database import own_connection, which_connection
 from django_hilo._database import retry as retry_module
 from django_hilo._database.own_connection import OwnConnection, of_this_process
 from django_hilo._database.retry import retry
@@ -478,7 +478,7 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         "module",
         # Elsewhere the lock has no function in Python.
-        [own_connection, retry_module, refill, counter, memory]
+        [own_connection, retry_module, which_connection, refill, counter, memory]
         + [_lock] * (sys.version_info[:2] == (3, 14)),
     )
     def test_at_any_call_they_keep_no_lock(self, module, settings):

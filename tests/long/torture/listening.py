@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from django_hilo._database.retry import in_callers_transaction
+from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.conf import settings
 from django_hilo.counters import reservation, returning
 from django_hilo.exceptions import RangeNotReturned, ReservationTimeout

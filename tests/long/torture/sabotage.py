@@ -40,7 +40,7 @@ def break_product(kind: str) -> None:
     elif kind == "replay":
         _trust_returns()
     elif kind == "own":
-        retry.run = lambda operate, callers, *_: operate(callers.alias)
+        retry.on_right_connection = lambda operate, callers, *_: operate(callers.alias)
     elif kind == "floor":
         explicit_ids.record = lambda counter, numbers, using: None
         explicit_ids._raise_inside = lambda counter, number: None
