@@ -1,7 +1,8 @@
 """Numbers and ids, from memory while the process holds a range.
 
 A target is a collection ("orders"), a label ("shop.Order"), a model, an instance, a
-field or a source. Numbers and ids that you take yourself are unique per counter only:
+field or a source. A collection stands in ids as it was spelt; their width and the size
+of ranges are those of its model. Numbers and ids that you take yourself are unique per counter only:
 if you store them elsewhere, keep them apart from those of other collections.
 """
 
