@@ -11,7 +11,7 @@ GAPLESS = "letters"
 @cache
 def items() -> str:
     """Return the key of the integer counter: PostgreSQL's is the column's sequence."""
-    return f"{_items().key.collection}/"
+    return f"{_items().source.key[0]}/"
 
 
 def highest_item() -> int:
