@@ -22,6 +22,7 @@ from django_hilo._allocation.registry import (
     CounterField,
     field_of,
     fields_of,
+    given_source,
     is_counter_field,
     named_source,
     own_home_and_source,
@@ -135,7 +136,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
             model = target if isinstance(target, type) else field.model
             using = router.db_for_write(model)
     collection = check_collection(field.collection_name)
-    source = field.source or named_source(collection)
+    source = given_source(field)
     if source is None:
         using, source = field.home_and_source(using)
     return Counter(collection, using, source, field, _width_of(field))

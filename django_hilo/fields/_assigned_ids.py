@@ -31,7 +31,7 @@ class AssignedIds(Ids):
         """Give ids to instances that have none."""
 
     @abstractmethod
-    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
+    def number_in(self, value: Any, using: str) -> int | None:
         """Return the number of an id that the counter could give, None for others."""
 
     def end_of(self, instance: models.Model) -> str:
@@ -244,17 +244,17 @@ class AssignedIds(Ids):
                 yield value, alias
 
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        """Return the explicit ids that the field's own counter could give."""
         found: dict[str, int] = {}
-        counter: Counter | None = None
         for value, alias in self.explicit_values(instances, using):
-            counter = counter or self.counter(using)
-            # Not explicit if it was assigned for another alias with the same counter.
-            if alias is None or self.counter(alias).key != counter.key:
-                number = self.number_in(value, counter, using)
+            if alias is None or not self.shares_counter(alias, using):
+                number = self.number_in(value, using)
                 if number is not None:
                     found[str(value)] = number
         return found
+
+    def shares_counter(self, alias: str, using: str) -> bool:
+        """Whether rows on two databases have one counter: it gave such an id."""
+        return self.counter(alias).key == self.counter(using).key
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:
         """Raise `HiLoError` if one of the numbers is absurdly high."""
@@ -296,7 +296,7 @@ class AssignedIds(Ids):
         """Return the number of an id, 0 if it cannot be told."""
         note, value = self.note_of(instance), self.value_of(instance)
         known = note.number if note else None
-        return known or self.number_in(value, self.counter(using), using) or 0
+        return known or self.number_in(value, using) or 0
 
     def refuse_update(
         self, instance: models.Model, using: str, names: Iterable[str] | None

@@ -5,7 +5,6 @@ from typing import Any
 from django.db import connections, models
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.counter import Counter
 from django_hilo._database.transaction import state_of
 from django_hilo.conf import settings
 from django_hilo.counters import gapless
@@ -50,21 +49,16 @@ class GaplessIds(AssignedIds):
             )
         give_gapless(self, instances, using, state_of(connection).mark())
 
-    def number_in(self, value: Any, counter: Counter | None, using: str) -> int | None:
+    def number_in(self, value: Any, using: str) -> int | None:
         id = self.field.parsed(value, using)
         own = (self.field.collection_name.lower(), "", "")
         return id.number if id and family_of(id) == own else None
 
+    def shares_counter(self, alias: str, using: str) -> bool:
+        return False  # each database counts for itself
+
     def note_explicit(self, value: Any) -> None:
         self.field.warn_of(value)
-
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for value, _ in self.explicit_values(instances, using):
-            number = self.number_in(value, None, using)
-            if number is not None:
-                found[value] = number
-        return found
 
     def check_jump(self, ids: dict[str, int], using: str) -> None:
         highest, name = max(ids, key=lambda id: ids[id]), self.field.collection_name

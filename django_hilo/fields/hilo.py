@@ -9,7 +9,6 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
-from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.registry import own_home_and_source
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.counters.source import Source
@@ -101,11 +100,11 @@ class HiLoIds(AssignedIds):
         asks = instance._state.adding and self.field.is_valid_request(value)
         return bool(asks and value.endswith(end))
 
-    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
-        id = self.field.parsed(value, using)
-        if id is None or id.collection.lower() != counter.collection.lower():
+    def number_in(self, value: Any, using: str) -> int | None:
+        id, own = self.field.parsed(value, using), self.field.collection_name
+        if id is None or id.collection.lower() != own.lower():
             return None
-        return id.number if id.node_tag in ("", counter.node_tag) else None
+        return id.number if id.node_tag in ("", self.counter(using).node_tag) else None
 
     def raise_over(self, ids: dict[str, int], using: str) -> None:
         super().raise_over(ids, using)

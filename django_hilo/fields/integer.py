@@ -7,7 +7,6 @@ from django.db import IntegrityError, connections, models
 from django.db.models.expressions import Combinable
 
 from django_hilo._allocation import explicit_ids
-from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.registry import given_source, has_models, home_of
 from django_hilo._database.dialects import dialect_of
 from django_hilo._late_rows import write_late_rows
@@ -74,7 +73,7 @@ class IntegerIds(AssignedIds):
     def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
         return {} if self.has_no_counter else super().explicit_ids(instances, using)
 
-    def number_in(self, value: Any, counter: Counter, using: str) -> int | None:
+    def number_in(self, value: Any, using: str) -> int | None:
         try:
             return max(int(value), 0) or None
         except (TypeError, ValueError, OverflowError):
