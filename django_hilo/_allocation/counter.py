@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -58,9 +57,8 @@ class Counter:
         # The reservation of the last id, and the format of its ids: read at once.
         self._format: tuple[Reservation | None, IdFormat | None] = (None, None)
 
-    # Whether a TestCase may have its numbers, and the one that draws from them there.
+    # Whether a TestCase may have its numbers.
     may_be_tested = False
-    of_test: Counter | None = None
     # The highest number that tests beside this thread have.
     over = 0
 
@@ -88,15 +86,16 @@ class Counter:
 
     def drawn_from(self, source: Source, held: Memory) -> Counter:
         """Return the same counter, whose numbers come from elsewhere."""
-        other = copy(self)
-        other.source, other.memory, other._format = source, held, (None, None)
-        return other
+        return self._changed(source=source, memory=held)
 
     def of_width(self, width: int) -> Counter:
         """Return the same counter, whose ids have so many digits."""
-        wide = copy(self)
-        wide.width, wide._format = width, (None, None)
-        return wide
+        return self._changed(width=width)
+
+    def _changed(self, **parts: Any) -> Counter:
+        other = object.__new__(Counter)
+        vars(other).update(vars(self), _format=(None, None), **parts)
+        return other
 
     def id_of(self, number: int, reservation: Reservation) -> Any:
         """Return the id of a number of a range."""

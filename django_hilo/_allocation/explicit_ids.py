@@ -77,7 +77,10 @@ def record(counter: Counter, numbers: Sequence[int], using: str) -> None:
     known = newest(counter.memory, connection, "floor")
     if known is not None:
         known.number = max(known.number, floor.number)
-    elif test_blocks(connection) or (mark := state_of(connection).mark()) is None:
+        return
+    is_in_test = test_blocks(connection.atomic_blocks)
+    mark = None if is_in_test else state_of(connection).mark()
+    if mark is None:
         _raise_now(counter, floor)
     else:
         bound_to(mark, counter.memory).floor = floor

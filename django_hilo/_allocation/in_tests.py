@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_hilo._allocation import memory
-from django_hilo._allocation.capacity import AdaptiveCapacity
+from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.dialects.base import rows_of
@@ -32,7 +32,7 @@ from django_hilo._lock import Lock
 from django_hilo.counters.key_column import highest_keys
 from django_hilo.counters.own import ColumnCounter, OwnCounter
 from django_hilo.counters.ranges import Range, Reservation, Wanted
-from django_hilo.counters.reservation import new_ticket
+from django_hilo.counters.reservation import new_ticket, send_reserved
 from django_hilo.identifiers import MAX_NUMBER, counter_key
 
 # The attribute of a block of Django's.
@@ -58,15 +58,26 @@ class _SteadyMemory(Memory):
     """What a test holds of a counter: the same in each run."""
 
     def __init__(self, source: InMemoryCounter) -> None:
-        super().__init__(source.real.key)
+        super().__init__(source.real.key, clock=float)  # which is always 0
         self._source = source
-        self.capacity = AdaptiveCapacity(clock=lambda: 0.0)
 
     def go_on_from(self, other: Memory) -> None:
         self._ranges = deque(map(copy, other._ranges))
         self.capacity = copy(other.capacity)
         for name in "seen", "stored", "explicit", "burnt", "source":
             setattr(self, name, getattr(other, name))
+
+    # A reservation takes no time, so no thread waits for that of another.
+
+    def take_one(self) -> tuple[int, Reservation] | None:
+        while (taken := super().take_one() if self._ranges else None) is None:
+            self._source.fill(1)
+        return taken
+
+    def take(self, count: int) -> list[Slice] | None:
+        while (slices := super().take(count)) is None:
+            self._source.fill(count)
+        return slices
 
     def see(self, number: int) -> None:
         if number > self.seen:
@@ -94,6 +105,7 @@ class InMemoryCounter(OwnCounter):
         # Another one after the process forgot it: then start over its row.
         self.memory_beside = memory.current().memory(real.key)
         self.memory = _SteadyMemory(self)
+        self.counter = real.drawn_from(self, self.memory)
         self.newest: Reservation | None = None
         # The highest explicit number that was above the others.
         self.floor = 0
@@ -111,6 +123,7 @@ class InMemoryCounter(OwnCounter):
         mine.memory_beside = memory.current().memory(self.real.key)
         mine.memory = _SteadyMemory(mine)
         mine.memory.go_on_from(self.memory)
+        mine.counter = self.real.drawn_from(mine, mine.memory)
         return mine
 
     @staticmethod
@@ -120,11 +133,16 @@ class InMemoryCounter(OwnCounter):
     def row_floor(self, using: str) -> int:
         return self.real.source.row_floor(using)
 
-    def minimum_of_rows(self, using: str) -> int:
-        return 0  # it looks whenever it reserves
-
     def raise_floor(self, using: str, number: int) -> None:
         self.memory.see(number)
+
+    def fill(self, count: int) -> None:
+        """Reserve a range, of the size of a real one."""
+        counter, held = self.counter, self.memory
+        capacity = held.capacity.next(*counter.capacities)
+        reserved = counter.fetch(capacity, count, rows=0)
+        held.add(reserved.ranges, capacity)
+        send_reserved(reserved.reservations[0], counter.using)
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         """Return a range, as a real reservation would make it."""
@@ -281,19 +299,20 @@ _open: list[Block] = []
 
 def counter_of_test(real: Counter) -> Counter:
     """Return the counter of the running test; outside of one, the real one."""
-    block = _block_on(connections[real.using])
-    if block is None:
+    atomics = test_blocks(real.connection_vars["atomic_blocks"])
+    if not atomics:
         # A thread beside a test that inserts a row with a number of the test would wait
         # for its end.
         beside = [each.counters.get(real.key) for each in _open if each.is_open]
         seen = (each.memory.seen for each in beside if each)
         real.over = max(seen, default=0)
         return real
-    mine = block.of(real)
-    counter = real.of_test
-    if counter is None or counter.source is not mine:
-        counter = real.of_test = real.drawn_from(mine, mine.memory)
-    return counter
+    block = vars(atomics[-1]).get(_BLOCK) or _block_on(connections[real.using])
+    mine: InMemoryCounter = block.of(real)
+    if mine.real is not real:
+        # Called by another name, or found anew since settings changed.
+        mine.real, mine.counter = real, real.drawn_from(mine, mine.memory)
+    return mine.counter
 
 
 def write_counters(**kwargs: object) -> None:
@@ -310,9 +329,10 @@ def write_counters(**kwargs: object) -> None:
             block.write()
 
 
-def _block_on(connection: BaseDatabaseWrapper) -> Block | None:
+def _block_on(connection: BaseDatabaseWrapper) -> Any:
+    """Return the innermost block of a TestCase, None outside of one."""
     found: Block | None = None
-    for atomic in test_blocks(connection):
+    for atomic in test_blocks(connection.atomic_blocks):
         mine: Block | None = vars(atomic).get(_BLOCK)
         if mine is None:
             if found is None:

@@ -7,7 +7,7 @@ of a fork starts with an empty pool and new locks.
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +30,8 @@ class Refill:
         # The thread that reserves, by its identifier.
         self.owner = threading.get_ident()
         self.is_done = False
+        # Whether each thread that waited has been woken.
+        self.is_over = False
         self.error: BaseException | None = None
         # Explicit numbers that came while its range was on its way.
         self.explicit: set[int] = set()
@@ -54,6 +56,7 @@ class Refill:
         for each in self._waiting:
             with suppress(RuntimeError):  # it was released already
                 each.release()
+        self.is_over = True
 
 
 # How many ranges later the object of a rolled-back row may still keep its id.
@@ -63,7 +66,7 @@ _MOST_SKIPPED = 1_000
 class Memory:
     """One counter as this process knows it."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: Key, clock: Callable[[], float] | None = None) -> None:
         self.key = key
         # Where its ranges came from; None: look at the rows before the next one.
         self.source: Source | None = None
@@ -81,7 +84,7 @@ class Memory:
         self.skipped: deque[Skipped] = deque(maxlen=_MOST_SKIPPED)
         # The row's Max is known to be at least this.
         self.stored = 0
-        self.capacity = AdaptiveCapacity()
+        self.capacity = AdaptiveCapacity(clock)
         # How far above an explicit number to raise the floor, not to do so for each.
         self.floor_step = AdaptiveCapacity()
 

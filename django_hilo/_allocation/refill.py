@@ -40,8 +40,9 @@ def refill(counter: Counter, count: int) -> list[Slice] | None:
         if others is None:
             return _refill_as(mine, counter, count, rows)
     finally:
-        # Also if a signal handler raises anywhere, even in the first call.
-        held.end_refill(mine)
+        # A signal handler may raise anywhere, even in the first call.
+        if not mine.is_over:
+            held.end_refill(mine)
     _wait(counter, others)
     return None
 

@@ -107,7 +107,7 @@ class ConnectionState:
         mark.hook = ref(hooks[-1][1])
         # Without autocommit the hook waits for it, and may be dropped after a commit.
         mark.is_certain = connection.commit_on_exit
-        blocks = test_blocks(connection)
+        blocks = test_blocks(connection.atomic_blocks)
         if blocks:
             mark.test_block = blocks[-1]
         else:
@@ -218,7 +218,6 @@ def state_of(connection: BaseDatabaseWrapper) -> ConnectionState:
     return state
 
 
-def test_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
-    """Return the blocks of a TestCase, or of pytest-django's ``db``; rolled back."""
-    blocks = connection.atomic_blocks
-    return [each for each in blocks if getattr(each, "_from_testcase", False)]
+def test_blocks(atomic_blocks: list[Any]) -> list[Any]:
+    """Return those of a TestCase, or of pytest-django's ``db``; rolled back."""
+    return [each for each in atomic_blocks if getattr(each, "_from_testcase", False)]

@@ -13,7 +13,7 @@ from django_hilo._database.transaction import test_blocks
 def uncounted(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Hide the statements of the block in a TestCase; elsewhere, do nothing."""
     before: dict[str, Any] = {}
-    if test_blocks(connection):
+    if test_blocks(connection.atomic_blocks):
         for name in "queries_log", "execute_wrappers", "force_debug_cursor":
             before[name] = getattr(connection, name)
             # Empty ones, and False.

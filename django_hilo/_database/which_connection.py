@@ -27,7 +27,7 @@ def in_callers_transaction(using: str) -> bool:
         return not commits_alone(connection)
     if not connection.in_atomic_block:
         return False
-    if test_blocks(connection):
+    if test_blocks(connection.atomic_blocks):
         return True
     mark = state_of(connection).locks_counter
     return mark is not None and mark.outcome is Outcome.OPEN

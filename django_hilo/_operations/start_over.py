@@ -29,7 +29,7 @@ def start_over(databases: Iterable[str]) -> None:
         if alias in databases:
             with suppress(DatabaseOperationForbidden):  # not one of this test's
                 _rewind_columns(alias)
-        if not test_blocks(connection):
+        if not test_blocks(connection.atomic_blocks):
             memory.current().forget(alias)
             continue
         # Threads beside the test must not get numbers of its class.
