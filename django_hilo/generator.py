@@ -1,9 +1,10 @@
 """Numbers and ids, from memory while the process holds a range.
 
 A target is a collection ("orders"), a label ("shop.Order"), a model, an instance, a
-field or a source. A collection stands in ids as it was spelt; their width, and the size
-of ranges, are those of its model. Numbers and ids that you take yourself are unique per
-counter only: if you store them elsewhere, keep them apart from those of others.
+field or a source. A collection stands in ids as it was spelt; if one model has it,
+their width and the size of ranges are those of the model. Numbers and ids that you take
+yourself are unique per counter only: if you store them elsewhere, keep them apart from
+those of others.
 """
 
 # As text, for the reference to print `AnyTarget` by its name.

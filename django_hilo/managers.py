@@ -111,7 +111,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 if has_conflicts
                 else ids.assign(objects, using, save)
             )
-        with save:
+
+        def write() -> None:
             pass_keys_down(objects, self.model)
             try:
                 super(HiLoQuerySet, queryset).bulk_create(
@@ -136,6 +137,8 @@ class HiLoQuerySet(models.QuerySet[Model]):
                 ids.inserted(objects)
                 if found:
                     ids.raise_over(found, using)
+
+        save.run(write)
         return objects
 
     def _insert(

@@ -143,13 +143,14 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
 
 
 def _of_collection(collection: str, using: str | None) -> Counter:
-    field = next(iter(fields_of(collection)), None)
-    if field is not None and field.is_integer:
-        return resolve(field, using)
+    fields = fields_of(collection)
+    if fields and fields[0].is_integer:
+        return resolve(fields[0], using)
+    # Several models may write their ids in different ways.
+    field = fields[0] if len(fields) == 1 else None
     using, source = using or DEFAULT_DB_ALIAS, named_source(collection)
     if source is None:
         using, source = own_home_and_source(collection, using)
-    # Spelt as the caller does, and otherwise as the ids of a model.
     return Counter(collection, using, source, field, _width_of(field))
 
 

@@ -85,10 +85,11 @@ class AssignedIds(Ids):
     def look_again(self, instance: models.Model, save: Save) -> bool:
         alias = self.assigned_for(instance)
         if alias != save.using and not self.is_missing(instance):
-            known = save.explicit.setdefault(self, None) or {}
-            is_known = str(self.value_of(instance)) in known
-            if instance._state.adding and not is_known:
-                save.explicit[self] = self.check_explicit([instance], save.using)
+            known = save.explicit.get(self) or {}
+            if str(self.value_of(instance)) not in known:
+                is_new, using = instance._state.adding, save.using
+                found = self.check_explicit([instance], using) if is_new else None
+                save.explicit[self] = found
         return alias is not None
 
     def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:

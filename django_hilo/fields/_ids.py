@@ -9,17 +9,15 @@ first, and the id raises no floor. Every other id is *explicit*.
 
 from __future__ import annotations
 
-import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from operator import attrgetter
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, models
 
@@ -31,6 +29,8 @@ Instances = Sequence[models.Model]
 GIVEN = "hilo_given_"
 
 _state_of = attrgetter("_state")
+
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -143,13 +143,19 @@ def ids_of(model: type[models.Model]) -> list[Ids]:
     # Django keeps the fields until one is added.
     known = notes.get("hilo_ids")
     if known is None or known[0] is not fields:
-        of_each = [getattr(each, "ids", None) for each in fields]
-        found: list[Ids] = [each for each in of_each if each is not None]
+        found = [ids for ids in map(ids_of_field, fields) if ids is not None]
         # Gapless ones last: their counters stay locked until the commit.
         found.sort(key=lambda ids: ids.is_gapless)
         known = notes["hilo_ids"] = fields, found
     mine: list[Ids] = known[1]
     return mine
+
+
+def ids_of_field(field: Any) -> Ids | None:
+    """Return what a field knows of its ids; None for others, and for a copy of one."""
+    ids = getattr(field, "ids", None)
+    # A history (django-simple-history) copies a field, and changes its class.
+    return ids if isinstance(ids, Ids) and ids.field is field else None
 
 
 class Before:
@@ -191,7 +197,7 @@ class Before:
 class Save:
     """A ``save()`` or ``bulk_create()``, and what its steps know of the ids.
 
-    Entered while Django writes the rows: then `running` knows it.
+    While Django writes the rows `running` knows it.
     """
 
     def __init__(
@@ -207,45 +213,32 @@ class Save:
         # The explicit ids, with their numbers; None until a row is inserted with one.
         self.explicit: dict[Ids, dict[str, int] | None] = {}
         # Keys that are hidden from receivers of pre_save.
-        self.late: list[tuple[models.Model, Ids]] = []
+        self.late: list[tuple[models.Model, Ids, Any]] = []
         # Whether the database refused the INSERT.
         self.is_refused = False
         # What the database told of the ids of rows, which may exist.
         self.told: list[tuple[Before, list[Any], list[Any]]] = []
-        self._stack: ExitStack | None = None
 
-    def __enter__(self) -> Self:
-        self._around = running.save, running.instances
-        running.save, running.instances = self, self.instances
-        if self.blocks:
-            self._stack = ExitStack()
-            try:
-                for block in self.blocks:  # the last one innermost
-                    self._stack.enter_context(block)
-            except BaseException:
-                self.__exit__(*sys.exc_info())
-                raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        running.save, running.instances = self._around
+    def run(self, write: Callable[[], Result]) -> Result:
+        """Call what writes the rows, and return its result."""
+        around = running.save, running.instances
         try:
-            if self._stack is not None:
-                self._stack.__exit__(kind, error, trace)
-        except BaseException as another:
-            error = another
-            raise
-        finally:
-            if error is not None:
-                self.show()
+            running.save, running.instances = self, self.instances
+            if not self.blocks:
+                return write()
+            with ExitStack() as stack:
+                for block in self.blocks:  # the last one innermost
+                    stack.enter_context(block)
+                return write()
+        except BaseException as error:
+            self.show()
             # Not if a receiver, or a method around it, failed before or after.
             if self.is_refused and isinstance(error, IntegrityError):
                 self.take_off()
+            raise
+        finally:
+            # No call: a signal handler may raise at any.
+            running.save, running.instances = around
 
     def take_off(self) -> None:
         """Take off the ids that were given, as with a BigAutoField."""
@@ -262,16 +255,16 @@ class Save:
         for ids in late:
             given: Any = getattr(instance._state, ids.name, None)
             is_late = given and given[1] and (given[3] or ids in just_given)
-            if is_late and given[0] == getattr(instance, ids.attname):
+            has_row = ids.is_key and not instance._state.adding
+            if is_late and not has_row and given[0] == getattr(instance, ids.attname):
                 setattr(instance._state, ids.name, (*given[:3], True))
                 setattr(instance, ids.attname, None)
-                self.late.append((instance, ids))
+                self.late.append((instance, ids, given[0]))
 
     def show(self) -> None:
         """Set hidden keys again, unless a receiver has set others."""
-        for instance, ids in self.late:
+        for instance, ids, key in self.late:
             if getattr(instance, ids.attname) is None:
-                key, *_ = vars(instance._state)[ids.name]
                 setattr(instance, ids.attname, key)
 
 

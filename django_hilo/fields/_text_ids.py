@@ -107,15 +107,9 @@ class IdField(GivesIds, _CharField[Set_contra, Got_co]):
         own = self.max_length and dialect_of(connection).id_type(self.max_length)
         return own or super().db_type(connection)
 
-    # Most values are ids, which are texts already.
-
     def get_prep_value(self, value: Any) -> Any:
+        # Most values are ids, which are texts already.
         return value if type(value) is str else super().get_prep_value(value)
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        return (
-            value if type(value) is str else super().get_db_prep_save(value, connection)
-        )
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"empty_value": None, **kwargs})

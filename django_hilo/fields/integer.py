@@ -158,12 +158,6 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         named = self.collection_name
         return source_of(named, column, self.is_historical, using, home_of)
 
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        # Most values are numbers that were given; MySQL allows no 0.
-        if type(value) is int and value > 0:
-            return value
-        return super().get_db_prep_save(value, connection)
-
     def get_pk_value_on_save(self, instance: models.Model) -> Any:
         # bulk_create() of a plain manager names neither its database nor its way with
         # conflicts. The default of the column is right in every case.

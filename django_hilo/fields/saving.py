@@ -5,7 +5,7 @@ what we wrap with parameters of their own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.core import checks
@@ -16,7 +16,7 @@ from django_hilo.fields._collection_names import (
     collection_of_links,
     default_collection,
 )
-from django_hilo.fields._ids import Ids, Save, running
+from django_hilo.fields._ids import Ids, Save, ids_of_field, running
 from django_hilo.fields._options import with_options
 
 # The parameters of what is wrapped.
@@ -130,7 +130,8 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
     def wrapper(self: models.Model, *args: Any, **options: Any) -> None:
         given = dict(zip(_SAVE_BASE, args, strict=False), **options)
         if given.get("raw"):
-            return save_base(self, *args, **options)
+            save_base(self, *args, **options)
+            return
         using = given.get("using") or router.db_for_write(type(self), instance=self)
         names = given.get("update_fields")
         # Django inserts a parent's row in any case. A proxy has a model without a link.
@@ -156,8 +157,7 @@ def _assign_first(save_base: Callable[..., None]) -> Any:
                     late.append(ids)
         if late:
             save.hide(self, late)
-        with save:
-            return save_base(self, *args, **options)
+        save.run(partial(save_base, self, *args, **options))
 
     return wrapper
 
@@ -197,8 +197,9 @@ def _insert_assigned(save_table: Callable[..., bool]) -> Any:
                 save.explicit[ids] = ids.assign([self], using, save)
             else:  # the row of a parent, whose key this one has
                 ids.make_sure([self], using)
-        with save:
-            return _save_ids(save_table, self, args, options, given, save)
+        return save.run(
+            partial(_save_ids, save_table, self, args, options, given, save)
+        )
 
     return wrapper
 
@@ -267,7 +268,7 @@ def without_known(
     returning: Sequence[Any] | None, objects: Iterable[models.Model]
 ) -> Sequence[Any] | None:
     """Return the fields to ask an INSERT for: not for a key that the objects have."""
-    if not returning or len(returning) > 1 or not getattr(returning[0], "ids", None):
+    if not returning or len(returning) > 1 or not ids_of_field(returning[0]):
         return returning
     name = returning[0].attname
     for each in objects:

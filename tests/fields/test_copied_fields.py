@@ -12,8 +12,10 @@ from django_hilo._allocation.registry import counter_fields
 from django_hilo._operations.locations import gapless_fields
 from django_hilo.checks.models import check_managers
 from django_hilo.fields import HiLoField
+from django_hilo.fields._ids import ids_of
 from django_hilo.managers import HiLoManager
 from django_hilo.models import GaplessCounter, HiLoDocument
+from tests.apps.numbers.models import Item
 from tests.apps.records.models import Car, Letter, Order, Plain, PlainLetter
 
 TRANSACTION = ("BEGIN", "COMMIT")
@@ -69,6 +71,25 @@ def test_its_rows_count_no_number(model, name, manager):
             editor.delete_model(history)
     assert not HiLoDocument.objects.exists()
     assert not GaplessCounter.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_copy_of_another_class_gives_no_ids():
+    """As django-simple-history makes of integer keys, beside ids of its own."""
+    key = copy.copy(Item._meta.get_field("id"))
+    key.__class__ = models.BigIntegerField
+    key.primary_key = key.unique = key._unique = False
+    vars(key).pop("cached_col", None)
+    history = model_with(0, id=key, ref=HiLoField(primary_key=True, collection="refs"))
+    assert [ids.attname for ids in ids_of(history)] == ["ref"]
+
+
+def test_a_field_of_others_may_have_ids_of_another_kind():
+    class Tags(models.CharField):
+        ids = ["red"]
+
+    model = model_with(0, tags=Tags(max_length=5), ref=HiLoField(primary_key=True))
+    assert [ids.attname for ids in ids_of(model)] == ["ref"]
 
 
 def test_it_is_no_user_of_the_counter(monkeypatch, settings):

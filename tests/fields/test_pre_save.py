@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from django.core.serializers.base import DeserializedObject
@@ -12,7 +12,7 @@ from django.test.utils import isolate_apps
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.generator import next_number
+from django_hilo.generator import next_number, next_numbers
 from django_hilo.managers import HiLoManager
 from tests.apps.numbers.models import Item, ItemProxy, SpecialItem
 from tests.apps.records.models import Order
@@ -287,6 +287,41 @@ class TestNumbers:
         item.save()
         assert (item.pk, seen) == (kept, [NONE, NONE])
         assert Item.objects.create().pk > item.pk
+
+    def test_it_is_seen_once_a_row_has_it(self, see):
+        """A plain manager's bulk_create() has inserted what failed before."""
+        seen, item = see(Item, refuse), Item(name="refused")
+        with pytest.raises(Refused):
+            item.save()
+        models.QuerySet(Item).bulk_create([item])
+        item.name = ""
+        item.save()
+        assert seen == [NONE, (item.pk, item.pk)]
+
+    @pytest.mark.parametrize("error", [None, Refused])
+    def test_a_receiver_may_replace_the_state(self, see, error):
+        def act(item):
+            item._state = models.base.ModelState()
+            if error:
+                raise error
+
+        see(Item, act)
+        item = Item()
+        with pytest.raises(error) if error else nullcontext():
+            item.save()
+        assert item.pk
+
+    def test_an_explicit_id_that_a_receiver_sets_on_a_loaded_object(self, receive):
+        def act(instance, **kwargs):
+            instance.pk = "orders/140-A"
+
+        Order.objects.create()
+        order = Order.objects.get()
+        order.pk = "orders/100-A"
+        receive(pre_save, act, Order)
+        order.save()
+        pre_save.disconnect(act, Order)
+        assert 140 not in next_numbers(Order, 200)
 
     @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, repickled])
     def test_copies_in_a_receiver_get_others(self, see, clone):
