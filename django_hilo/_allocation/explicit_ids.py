@@ -2,7 +2,8 @@
 
 The number is remembered at once and written to the counter once per transaction, after
 its commit. If ranges are bound to the transaction, the floor is too: it is written
-inside, and rolls back with the row that needed it.
+inside, and rolls back with the row that needed it. Which ids count is the field's to
+say (`fields._assigned_ids`).
 """
 
 import logging

@@ -1,8 +1,8 @@
 """What the open transaction of a connection does to counters: bound ranges, and floors.
 
 A range that had to be reserved on the caller's connection belongs to the caller's
-transaction. Its numbers are taken only there, and are burnt: this process does not give
-them again. The range joins the pool when the transaction commits, and is dropped when
+transaction. Its numbers are taken only there, and those taken are burnt: this process
+does not give them again. The range joins the pool when the transaction commits, and is dropped when
 the transaction, or a savepoint around the reservation, rolls back.
 """
 

@@ -69,7 +69,7 @@ class Mark:
         return Outcome.ROLLED_BACK if is_lost else Outcome.COMMITTED
 
     def settle(self, outcome: Outcome) -> None:
-        """Note what became of the work, and keep nothing any longer."""
+        """Note what became of the work, and drop what was kept, such as its ranges."""
         self._outcome, self.values = outcome, {}
 
 

@@ -1,3 +1,5 @@
+"""Ranges and reservations as values, and the classical Hi/Lo algorithm."""
+
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
