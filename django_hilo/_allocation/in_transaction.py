@@ -2,8 +2,8 @@
 
 A range that had to be reserved on the caller's connection belongs to the caller's
 transaction. Its numbers are taken only there, and those taken are burnt: this process
-does not give them again. The range joins the pool when the transaction commits, and is dropped when
-the transaction, or a savepoint around the reservation, rolls back.
+does not give them again. The range joins the pool when the transaction commits, and is
+dropped when the transaction, or a savepoint around the reservation, rolls back.
 """
 
 from __future__ import annotations
