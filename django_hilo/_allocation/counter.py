@@ -84,15 +84,8 @@ class Counter:
         most = getattr(self.field, "max_capacity", None) or settings.MAX_CAPACITY
         return least, max(least, most)
 
-    def drawn_from(self, source: Source, held: Memory) -> Counter:
-        """Return the same counter, whose numbers come from elsewhere."""
-        return self._changed(source=source, memory=held)
-
-    def of_width(self, width: int) -> Counter:
-        """Return the same counter, whose ids have so many digits."""
-        return self._changed(width=width)
-
-    def _changed(self, **parts: Any) -> Counter:
+    def changed(self, **parts: Any) -> Counter:
+        """Return the same counter, but for some of its attributes."""
         other = object.__new__(Counter)
         vars(other).update(vars(self), _format=(None, None), **parts)
         return other

@@ -105,7 +105,7 @@ class InMemoryCounter(OwnCounter):
         # Another one after the process forgot it: then start over its row.
         self.memory_beside = memory.current().memory(real.key)
         self.memory = _SteadyMemory(self)
-        self.counter = real.drawn_from(self, self.memory)
+        self.counter = real.changed(source=self, memory=self.memory)
         self.newest: Reservation | None = None
         # The highest explicit number that was above the others.
         self.floor = 0
@@ -123,7 +123,7 @@ class InMemoryCounter(OwnCounter):
         mine.memory_beside = memory.current().memory(self.real.key)
         mine.memory = _SteadyMemory(mine)
         mine.memory.go_on_from(self.memory)
-        mine.counter = self.real.drawn_from(mine, mine.memory)
+        mine.counter = self.real.changed(source=mine, memory=mine.memory)
         return mine
 
     @staticmethod
@@ -146,28 +146,29 @@ class InMemoryCounter(OwnCounter):
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         """Return a range, as a real reservation would make it."""
+        collection, node_tag = names = self.key
         with self.block.lock:
-            return [self._reserved(using, wanted)]
-
-    def _reserved(self, using: str, wanted: Wanted) -> Reservation:
-        start, size = self.block.start(self.real.key[0]), wanted.size
-        # Threads beside the test have reserved up to the first.
-        met = max(self.memory_beside.stored, self.memory.stored)
-        met = max(met, start.highest.get(counter_key(*self.key), 0))
-        met = max(met, self.block.highest_key(self))
-        top = max(met, wanted.minimum)
-        if top > MAX_NUMBER - size:
-            # A real one takes the numbers that are left, or says that there are none.
-            return self.real.source.reserve(using, wanted)[0]
-        known = self.real.key, size, met, top
-        made = start.ranges.get(known)
-        if made is None:
-            prefix = start.prefixes.get(self.node_tag, "")
-            numbers, ticket = Range(top + 1, top + size), new_ticket()
-            made = Reservation(*self.key, numbers, prefix, ticket, met)
-            start.ranges[known] = made
+            start, size = self.block.start(self.real.key[0]), wanted.size
+            met = max(
+                # Threads beside the test have reserved up to the first.
+                self.memory_beside.stored,
+                self.memory.stored,
+                start.highest.get(counter_key(*names), 0),
+                self.block.highest_key(self),
+            )
+            top = max(met, wanted.minimum)
+            if top > MAX_NUMBER - size:
+                # A real one takes the numbers that are left, or says there are none.
+                return self.real.source.reserve(using, wanted)
+            known = self.real.key, size, met, top
+            made = start.ranges.get(known)
+            if made is None:
+                prefix = start.prefixes.get(node_tag, "")
+                numbers, ticket = Range(top + 1, top + size), new_ticket()
+                made = Reservation(collection, node_tag, numbers, prefix, ticket, met)
+                start.ranges[known] = made
         self.newest, self.written_in = made, None
-        return made
+        return [made]
 
     def write(self, connection: BaseDatabaseWrapper) -> None:
         """Write the row as a reservation leaves it, unless it has been written."""
@@ -311,7 +312,7 @@ def counter_of_test(real: Counter) -> Counter:
     mine: InMemoryCounter = block.of(real)
     if mine.real is not real:
         # Called by another name, or found anew since settings changed.
-        mine.real, mine.counter = real, real.drawn_from(mine, mine.memory)
+        mine.real, mine.counter = real, real.changed(source=mine, memory=mine.memory)
     return mine.counter
 
 

@@ -56,7 +56,7 @@ class HiLoIds(AssignedIds):
 
     def _give_wide(self, instances: list[models.Model], using: str) -> None:
         ends = self._ends(instances, MAX_WIDTH)
-        wide = self.counter(using).of_width(MAX_WIDTH)
+        wide = self.counter(using).changed(width=MAX_WIDTH)
         slices = allocate(wide, len(instances))
         ids = list(map(operator.add, wide.ids_of(slices), ends))
         self.set_ids(instances, ids, using, notes_of(slices, using))
