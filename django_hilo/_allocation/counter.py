@@ -55,7 +55,8 @@ class Counter:
         # Whether its ids are the numbers themselves.
         self.is_integer = field.is_integer if field else not collection
         # The reservation of the last id, and the format of its ids: read at once.
-        self._format: tuple[Reservation | None, IdFormat | None] = (None, None)
+        # Shared with what it is `changed` to, but for the width.
+        self._format: list[Any] = [None, None]
 
     # Whether a TestCase may have its numbers.
     may_be_tested = False
@@ -87,7 +88,9 @@ class Counter:
     def changed(self, **parts: Any) -> Counter:
         """Return the same counter, but for some of its attributes."""
         other = object.__new__(Counter)
-        vars(other).update(vars(self), _format=(None, None), **parts)
+        vars(other).update(vars(self), **parts)
+        if "width" in parts:
+            other._format = [None, None]
         return other
 
     def id_of(self, number: int, reservation: Reservation) -> Any:
@@ -102,7 +105,7 @@ class Counter:
         format = None
         if not self.is_integer:
             format = self._format_with(reservation.server_prefix, reservation.node_tag)
-        self._format = reservation, format
+        self._format[:] = reservation, format
         return format
 
     def next_format(self, *, reads_prefix: bool = True) -> IdFormat:

@@ -34,6 +34,7 @@ from django_hilo.counters.own import ColumnCounter, OwnCounter
 from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.counters.reservation import new_ticket, send_reserved
 from django_hilo.identifiers import MAX_NUMBER, counter_key
+from django_hilo.signals import range_reserved
 
 # The attribute of a block of Django's.
 _BLOCK = "hilo_block"
@@ -142,7 +143,8 @@ class InMemoryCounter(OwnCounter):
         capacity = held.capacity.next(*counter.capacities)
         reserved = counter.fetch(capacity, count, rows=0)
         held.add(reserved.ranges, capacity)
-        send_reserved(reserved.reservations[0], counter.using)
+        if range_reserved.receivers:
+            send_reserved(reserved.reservations[0], counter.using)
 
     def reserve(self, using: str, wanted: Wanted) -> list[Reservation]:
         """Return a range, as a real reservation would make it."""

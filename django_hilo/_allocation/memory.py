@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from django_hilo._allocation.cached_range import CachedRange, Skipped, Slice, take_from
@@ -85,8 +86,11 @@ class Memory:
         # The row's Max is known to be at least this.
         self.stored = 0
         self.capacity = AdaptiveCapacity(clock)
-        # How far above an explicit number to raise the floor, not to do so for each.
-        self.floor_step = AdaptiveCapacity()
+
+    @cached_property
+    def floor_step(self) -> AdaptiveCapacity:
+        """How far above an explicit number to raise the floor, so as not to for each."""
+        return AdaptiveCapacity()
 
     @property
     def database(self) -> DatabaseKey:
