@@ -89,7 +89,7 @@ class Memory:
 
     @cached_property
     def floor_step(self) -> AdaptiveCapacity:
-        """How far above an explicit number to raise the floor, so as not to for each."""
+        """How far to raise the floor above an explicit number, not to do so often."""
         return AdaptiveCapacity()
 
     @property
