@@ -141,8 +141,10 @@ class InMemoryCounter(OwnCounter):
         """Reserve a range, of the size of a real one."""
         counter, held = self.counter, self.memory
         capacity = held.capacity.next(*counter.capacities)
-        reserved = counter.fetch(capacity, count, rows=0)
-        held.add(reserved.ranges, capacity)
+        # Until it is held, another thread of the test would reserve the same one.
+        with self.block.lock:
+            reserved = counter.fetch(capacity, count, rows=0)
+            held.add(reserved.ranges, capacity)
         if range_reserved.receivers:
             send_reserved(reserved.reservations[0], counter.using)
 

@@ -1,5 +1,6 @@
 """No test of a TestCase leaves numbers to another one; threads beside it get others."""
 
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -12,6 +13,7 @@ from django.test import TestCase
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
+from django_hilo._allocation.in_tests import InMemoryCounter
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
@@ -265,6 +267,32 @@ class TestThreads(TestCase):
         assert not set(numbers) & set(theirs)
         assert "products/1-A" not in theirs
         next_ids(Order, 1000)
+
+    def test_two_that_share_its_connection_get_no_number_twice(self):
+        """The second asks when the first has a range, but does not hold it yet."""
+        shared, ends = connections["default"], []
+
+        def ask():
+            connections["default"] = shared
+            try:
+                return next_id(Order)
+            finally:
+                del connections["default"]  # or the thread's end would close it
+
+        def meanwhile(source, using, wanted):
+            reserved = reserve(source, using, wanted)
+            if not ends:
+                ends.append(begin(ask))
+                time.sleep(0.3)
+            return reserved
+
+        reserve = InMemoryCounter.reserve
+        shared.inc_thread_sharing()
+        with patch.object(InMemoryCounter, "reserve", meanwhile):
+            given = [next_id(Order), ends[0]()]
+        shared.dec_thread_sharing()
+        given += [next_id(Order) for _ in range(60)]
+        assert len(set(given)) == 62
 
 
 class TestFixtures(TestCase):
