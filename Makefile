@@ -148,7 +148,7 @@ lint: $(VENV)/lint ## Check style, spelling, layers, types and migrations.
 
 .PHONY: messages
 messages: $(VENV)/test ## Write django_hilo/locale/django.pot, the texts to translate (needs gettext).
-	cd django_hilo && PYTHONPATH=.. DJANGO_SETTINGS_MODULE=tests.settings ../$(BIN)/python -m django \
+	cd django_hilo && PYTHONPATH=.. DJANGO_SETTINGS_MODULE=tests.settings ../$(BIN)/python -P -m django \
 	  makemessages --keep-pot --all --add-location=file --no-wrap
 
 .PHONY: pins

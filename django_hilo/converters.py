@@ -2,6 +2,7 @@
 
 import re
 
+from django.apps import apps
 from django.urls import register_converter
 from django.urls.converters import get_converters
 
@@ -59,3 +60,8 @@ def register() -> None:
     """Register the converter once: Django 6 refuses a name that is taken."""
     if not isinstance(get_converters().get(NAME), HiLoConverter):
         register_converter(HiLoConverter, NAME)
+    if apps.is_installed("drf_spectacular"):
+        from drf_spectacular.settings import spectacular_settings
+
+        # Its pages would show the whole regex, which nobody can read.
+        spectacular_settings.PATH_CONVERTER_OVERRIDES.setdefault(NAME, str)

@@ -1,4 +1,4 @@
-"""What deploy checks ask of a server: its settings, its replication, its poolers."""
+"""What deploy checks ask of a server: its settings and its replication."""
 
 from typing import Any
 
@@ -26,10 +26,6 @@ class Inspection:
 
     def has_several_primaries(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether several nodes of a cluster take writes, as far as this one knows."""
-        return False
-
-    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
-        """Whether a pooler stands between this process and the server."""
         return False
 
     def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
@@ -60,12 +56,6 @@ class OfPostgreSQL(Inspection):
             "WHERE pg_table_is_visible(c.oid)",
         )
         return {name for (name,) in rows}
-
-    def has_pooler(self, connection: BaseDatabaseWrapper) -> bool:
-        # A pooler gives its clients process ids of its own making.
-        [(pid,)] = rows_of(connection, "SELECT pg_backend_pid()")
-        driver: Any = connection.connection
-        return bool(driver.info.backend_pid != pid)
 
     def most_connections(self, connection: BaseDatabaseWrapper) -> int | None:
         [(most,)] = rows_of(

@@ -99,19 +99,6 @@ def shared_tag(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]
         )
 
 
-def pooler(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
-    """Name what the pool of a pooler needs, since nobody can ask for its size."""
-    if inspection_of(connection).has_pooler(connection):
-        yield checks.Info(
-            f"{connection.alias!r} is behind a pooler such as PgBouncer. A reservation "
-            f"inside a transaction needs a second session: if the pool is exhausted, "
-            f"transactions wait for one another.",
-            hint="Configure a session for each thread, plus one for each process: 2 "
-            "processes of 3 threads need 8. Then silence this check.",
-            id="django_hilo.I036",
-        )
-
-
 def few_connections(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Warn of a limit under what a single process may open."""
     pool = connection.settings_dict["OPTIONS"].get("pool")

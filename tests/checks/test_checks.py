@@ -276,25 +276,3 @@ class TestFields:
     def test_a_manager_built_from_the_queryset(self):
         manager = HiLoQuerySet.as_manager()
         assert own_ids(model("Thing", HiLoField(), objects=manager)) == []
-
-
-class TestCollections:
-    def test_models_of_the_project(self):
-        assert model_checks.check_collections() == []
-
-    @pytest.mark.parametrize(
-        ("first", "second", "expected"),
-        [
-            (("Thing", None), ("thing", "things"), ["W008"]),
-            (("Thing", "THINGS"), ("thing", None), ["W008"]),
-            (("Thing", "x"), ("thing", None), []),
-            (("A", "things"), ("B", "things"), []),  # on purpose
-        ],
-    )
-    def test_two_models_on_one_collection(self, monkeypatch, first, second, expected):
-        made = [
-            model(name, HiLoField(collection=collection))
-            for name, collection in (first, second)
-        ]
-        monkeypatch.setattr(apps, "get_models", lambda **options: made)
-        assert ids(model_checks.check_collections()) == expected

@@ -70,7 +70,7 @@ def test_the_catalogue_holds_the_texts_of_the_code(tmp_path):
         PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.pot")
     )
     options = ["--keep-pot", "--all", "--add-location=file", "--no-wrap"]
-    command = [sys.executable, "-m", "django", "makemessages", *options]
+    command = [sys.executable, "-P", "-m", "django", "makemessages", *options]
     run(*command, "--settings=tests.settings", cwd=copy)
     # The date, and what else an edition of gettext writes, stands above the texts.
     new, kept = (

@@ -3,8 +3,6 @@
 from urllib.parse import unquote
 
 import pytest
-from django.contrib.auth.models import User
-from django.core.checks import run_checks
 from django.urls import include, path, resolve, reverse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -14,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.routers import DefaultRouter, SimpleRouter
 from rest_framework.test import APIClient
 
-from django_hilo.checks.viewsets import check_viewsets
 from django_hilo.identifiers import ID_PATTERN
 from tests.apps.records.models import Invoice, Order, OrderLine
 
@@ -199,43 +196,6 @@ class TestRequests:
             assert order.pk in page.content.decode()
 
 
-class TestCheck:
-    def test_views_whose_routes_match_ids(self, monkeypatch):
-        assert check_viewsets() == []
-        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
-        monkeypatch.setattr(OrderViewSet, "lookup_value_converter", "hilo", False)
-        assert check_viewsets() == []
-
-    def test_views_whose_routes_match_no_id(self, monkeypatch):
-        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
-        [warning] = run_checks(tags=["urls"])
-        assert (warning.id, warning.obj) == ("django_hilo.W113", OrderViewSet)
-        assert "OrderViewSet match no id of Order" in warning.msg
-
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("lookup_field", "name"),
-            ("queryset", None),
-            ("queryset", User.objects.all()),
-        ],
-    )
-    def test_views_of_other_keys(self, monkeypatch, name, value):
-        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
-        monkeypatch.setattr(OrderViewSet, name, value)
-        assert check_viewsets() == []
-
-    @pytest.mark.parametrize("urls", [None, ""])
-    def test_a_project_without_urls(self, settings, urls):
-        settings.ROOT_URLCONF = urls
-        assert run_checks(tags=["urls"]) == []
-
-    def test_ids_that_every_route_matches(self, monkeypatch, settings):
-        monkeypatch.delattr(OrderViewSet, "lookup_value_regex")
-        settings.HILO = {**settings.HILO, "SEPARATOR": ":"}
-        assert check_viewsets() == []
-
-
 def test_the_schema(capsys, monkeypatch):
     for view in (OrderViewSet, LineViewSet, InvoiceViewSet):
         monkeypatch.setattr(view, "schema", AutoSchema(), raising=False)
@@ -255,5 +215,19 @@ def test_the_schema(capsys, monkeypatch):
         "/api/invoices/",
         "/api/invoices/{id}/",
     }
-    (parameter,) = schema["paths"]["/api/orders/{id}/"]["get"]["parameters"]
-    assert parameter["schema"] == {"type": "string", "pattern": f"^{ID_PATTERN}$"}
+
+
+def test_the_schema_of_routes_with_the_converter(capsys, monkeypatch):
+    for view in (LineViewSet, InvoiceViewSet):
+        monkeypatch.setattr(view, "lookup_value_converter", "hilo", raising=False)
+        monkeypatch.setattr(view, "schema", AutoSchema(), raising=False)
+    router = DefaultRouter(use_regex_path=False)
+    router.register("lines", LineViewSet)
+    router.register("invoices", InvoiceViewSet)
+
+    paths = SchemaGenerator(patterns=router.urls).get_schema(public=True)["paths"]
+
+    assert capsys.readouterr().err == ""
+    for route in ("/lines/{id}/", "/invoices/{id}/"):
+        (parameter,) = paths[route]["get"]["parameters"]
+        assert parameter["schema"] == {"type": "string"}

@@ -22,7 +22,6 @@ from django_hilo.sources import (
     hibernate,
     marten,
     nhibernate,
-    sqlalchemy_hilo,
 )
 from django_hilo.sources.formulas import Formula
 from tests.support.commands import PROJECT
@@ -268,7 +267,6 @@ class TestUnsafe:
                 lambda: hibernate.EnhancedHiLo(10, sequence="s", version="3.6.10"),
                 "HHH-3628",
             ),
-            (lambda: sqlalchemy_hilo.HiLo("single_hilo"), "without a lock"),
             (
                 lambda: doctrine.Table("t", increment=5),
                 "increment of 5 .*Set sequence_increment_by to 1",

@@ -8,7 +8,6 @@ SETTINGS = """
 from django_hilo.sources import ForeignCounter, Row, Sequence, formulas
 from django_hilo.sources import (
     database, django_sequences, doctrine, efcore, hibernate, marten, nhibernate,
-    sqlalchemy_hilo,
 )
 
 SECRET_KEY = "tests only"

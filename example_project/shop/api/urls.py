@@ -8,7 +8,7 @@ from example_project.shop.api import viewsets
 
 # The URL of an object is that of its list and its whole id, whatever the separator and
 # the prefix: orders/orders/33-A/, invoices/invoices/7/.
-router = DefaultRouter()
+router = DefaultRouter(use_regex_path=False)
 router.register("customers", viewsets.CustomerViewSet)
 router.register("products", viewsets.ProductViewSet)
 router.register("orders", viewsets.OrderViewSet)

@@ -11,7 +11,6 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from django_hilo.identifiers import ID_PATTERN
 from example_project.shop.api.serializers import (
     CustomerSerializer,
     InvoiceSerializer,
@@ -30,8 +29,8 @@ class InUse(APIException):
 class ShopViewSet(viewsets.ModelViewSet[Any]):
     """Objects whose keys are ids such as ``orders/33-A``."""
 
-    # DRF's own pattern ends at a slash.
-    lookup_value_regex = ID_PATTERN
+    # DRF's own converter ends at a slash.
+    lookup_value_converter = "hilo"
     ordering = ["id__number"]
 
     def perform_destroy(self, instance: models.Model) -> None:
