@@ -60,6 +60,8 @@ _SHOWN_BITS = 200
 SEPARATORS = frozenset(string.punctuation) - frozenset("_-|$")
 
 _COLLECTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# A collection and the values of a series, which have signs that no collection has.
+_SERIES = re.compile(r"[A-Za-z][A-Za-z0-9_-]*[.=][a-z0-9_./=-]*")
 _NODE_TAG = re.compile(r"[A-Z]{1,4}")
 _SERVER_PREFIX = re.compile(r"[^\s$|\x00-\x1f\x7f]*[^\s$|\x00-\x1f\x7f0-9]")
 _BODY = re.compile(
@@ -240,6 +242,16 @@ def check_collection(collection: str) -> str:
             f"most {MAX_COLLECTION_LENGTH} are allowed."
         )
     return collection
+
+
+def is_counter_name(name: str) -> bool:
+    """Whether a name is that of a series' counter, such as ``invoices.7.2026``."""
+    return len(name) <= MAX_COLLECTION_LENGTH and bool(_SERIES.fullmatch(name))
+
+
+def check_counter_name(name: str) -> str:
+    """Return the name of a counter: a collection, or of a series; or raise."""
+    return name if is_counter_name(name) else check_collection(name)
 
 
 def check_separator(separator: str) -> str:

@@ -14,7 +14,7 @@ from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
     MAX_SERVER_PREFIX_LENGTH,
-    check_collection,
+    check_counter_name,
     check_node_tag,
     check_server_prefix,
     counter_key,
@@ -41,12 +41,12 @@ def _validated(
 
 
 def validate_collection(value: str) -> None:
-    """Raise ValidationError for a collection outside the grammar."""
+    """Raise ValidationError for what names neither a collection nor a series."""
     rule = _(
         "The collection %(value)s must start with a letter A-Z or a-z, contain only "
         "letters, digits, '_' and '-', and have at most %(most)s characters."
     )
-    _validated(check_collection, value, rule, MAX_COLLECTION_LENGTH)
+    _validated(check_counter_name, value, rule, MAX_COLLECTION_LENGTH)
 
 
 def validate_node_tag(value: str) -> None:

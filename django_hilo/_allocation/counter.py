@@ -35,7 +35,9 @@ class Counter:
     """A counter, with the look of its ids; ``using`` is the alias that has it.
 
     ``collection`` is "" for a source alone, whose ids are numbers. ``width`` is the
-    number of digits, with leading zeros; 0: as many as a number has.
+    number of digits, with leading zeros; 0: as many as a number has. ``format`` is
+    that of a series' ids; None: ids are made of the collection and what the settings
+    and the range say.
     """
 
     def __init__(
@@ -45,9 +47,10 @@ class Counter:
         source: Source,
         field: CounterField | None = None,
         width: int = 0,
+        format: IdFormat | None = None,
     ) -> None:
         self.collection, self.using, self.source = collection, using, source
-        self.field, self.width = field, width
+        self.field, self.width, self._of_series = field, width, format
         # The attributes of the connection of the thread that looked for it.
         self.connection_vars = vars(connections[using])
         # Of its memory in the pool of this process.
@@ -111,7 +114,8 @@ class Counter:
     def next_format(self, *, reads_prefix: bool = True) -> IdFormat:
         """Return the format of the next ids, without a server prefix if not read."""
         prefix = None
-        if reads_prefix and isinstance(self.source, OwnCounter):
+        is_own = isinstance(self.source, OwnCounter) and self._of_series is None
+        if reads_prefix and is_own:
             # Migrations import this, and need not have the app.
             from django_hilo.models import ServerPrefix
 
@@ -120,6 +124,8 @@ class Counter:
         return self._format_with(prefix or "", self.node_tag)
 
     def _format_with(self, prefix: str, node_tag: str) -> IdFormat:
+        if self._of_series is not None:
+            return self._of_series
         separator = check_separator(settings.SEPARATOR)
         tag = node_tag if settings.SHOW_NODE_TAG else ""
         format = IdFormat.of(self.collection, separator, prefix, tag)

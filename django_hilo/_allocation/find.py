@@ -23,10 +23,11 @@ from django_hilo._allocation.registry import (
     field_of,
     fields_of,
     given_source,
-    is_counter_field,
+    home_of,
     named_source,
     own_home_and_source,
 )
+from django_hilo._allocation.series import Series
 from django_hilo._database.identity import has_schemas
 from django_hilo._database.own_connection import is_test_process
 from django_hilo.counters.own import OwnCounter
@@ -35,7 +36,9 @@ from django_hilo.identifiers import check_collection
 
 # A collection, a label such as "shop.Order", a model, an instance, a field or a source;
 # or what was found of them.
-AnyTarget = str | type[models.Model] | models.Model | CounterField | Source | Counter
+AnyTarget = (
+    str | type[models.Model] | models.Model | CounterField | Source | Counter | Series
+)
 
 _MOST = 1_000
 
@@ -81,7 +84,11 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
 
 def _is_kept(named: Any, counter: Counter) -> bool:
     connection = connections[counter.using]
-    if is_counter_field(named):
+    if isinstance(named, Series):
+        named = named.field
+    elif getattr(counter.field, "per", ()):
+        return False  # the next instance may be of another series
+    if hasattr(named, "model"):
         named = named.model
     # Texts and sources have none.
     options: Any = getattr(named, "_meta", None)
@@ -118,6 +125,9 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
         return target
     if isinstance(target, Source):
         return Counter("", using or DEFAULT_DB_ALIAS, target)
+    if isinstance(target, Series):
+        home, source = home_of(using or DEFAULT_DB_ALIAS), OwnCounter(target.name, "")
+        return Counter(target.name, home, source, target.field, format=target.format)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
     if isinstance(target, str):
@@ -135,6 +145,13 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
         else:
             model = target if isinstance(target, type) else field.model
             using = router.db_for_write(model)
+    if field.per:
+        if not isinstance(target, models.Model):
+            raise LookupError(
+                f"{field} has a series for each {', '.join(field.per)}: pass an "
+                f"instance, whose values say which one."
+            )
+        return resolve(field.series_of(target), using)
     collection = check_collection(field.collection_name)
     source = given_source(field)
     if source is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeGuard
 
 from django.apps import apps
@@ -24,6 +24,8 @@ class CounterField(Protocol):
     is_copy: bool
     # Where its numbers come from; None: HILO["SOURCES"], or the counter of its kind.
     source: Source | None
+    # The paths that say of which series a number is; none: the field has one counter.
+    per: Sequence[str]
 
     @property
     def collection_name(self) -> str:
@@ -59,11 +61,20 @@ def named_source(collection: str) -> Source | None:
 
 
 def counter_fields() -> Iterator[Any]:
-    """Yield the fields of all installed models whose values come from counters."""
+    """Yield the fields of all installed models that have one counter each."""
     for model in apps.get_models(include_auto_created=True):
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if is_counter_field(field) and not field.is_copy:
+                if is_counter_field(field) and not field.is_copy and not field.per:
+                    yield field
+
+
+def series_fields() -> Iterator[Any]:
+    """Yield the fields of all installed models that have a counter for each series."""
+    for model in apps.get_models():
+        if not model._meta.proxy:
+            for field in model._meta.local_fields:
+                if getattr(field, "per", ()) and not field.is_copy:
                     yield field
 
 

@@ -20,7 +20,7 @@ from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.reservation import change_counter
 from django_hilo.exceptions import CounterNotLowered
-from django_hilo.identifiers import check_collection, check_node_tag, check_number
+from django_hilo.identifiers import check_counter_name, check_node_tag, check_number
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import Change, send_counter_changed
 
@@ -69,7 +69,7 @@ def create_counter(
     One that exists is only raised. Raises `InvalidDocumentId`, and as `raise_max`.
     """
     row = HiLoDocument(
-        collection=check_collection(collection), node_tag=check_node_tag(node_tag)
+        collection=check_counter_name(collection), node_tag=check_node_tag(node_tag)
     )
     row._state.db = using
     return _raise(row, number, user, Change.CREATED)

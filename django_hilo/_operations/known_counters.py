@@ -1,25 +1,28 @@
 """Find the counter of a collection that a user or another program names."""
 
-from django.db import router
+from django.db import DEFAULT_DB_ALIAS, router
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
-from django_hilo._allocation.registry import fields_of, named_source
+from django_hilo._allocation.registry import fields_of, home_of, named_source
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import RangeNotLent
-from django_hilo.identifiers import check_collection
+from django_hilo.identifiers import check_collection, is_counter_name
 from django_hilo.models import GaplessCounter, HiLoDocument
 
 
 def counter_of(collection: str, using: str | None) -> Counter:
     """Return the counter of a collection, whatever its case, known or not.
 
-    Raises `InvalidDocumentId` for what cannot be a collection. ``using`` as in
-    `resolve`.
+    The name of a series' counter is one, too. Raises `InvalidDocumentId` for what
+    cannot be a collection. ``using`` as in `resolve`.
     """
+    if is_counter_name(collection):
+        using = home_of(using or DEFAULT_DB_ALIAS)
+        return Counter(collection, using, OwnCounter(collection, ""))
     check_collection(collection)  # no label, which resolve() would take too
     fields = fields_of(collection)
     # Without a model no spelling is the right one, so all have the one in lower case.
@@ -55,7 +58,7 @@ def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
     On the database of the rows: that is where gapless numbers are counted. Raises
     `RangeNotLent` for a collection with a source.
     """
-    source = named_source(check_collection(collection))
+    source = named_source(collection)
     if source is not None:
         raise RangeNotLent(
             _(

@@ -8,9 +8,10 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.retry import retry
+from django_hilo._database.retry import retry, short_transaction
+from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.exceptions import CounterExhausted
-from django_hilo.identifiers import MAX_NUMBER, check_collection, check_number
+from django_hilo.identifiers import MAX_NUMBER, check_counter_name, check_number
 
 
 def next_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
@@ -32,22 +33,78 @@ def next_gapless_numbers(
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
         raise ValueError(f"n must be an integer from 1 to 2^62-1, not {n!r}.")
-    collection = check_collection(collection).lower()
+    collection = check_counter_name(collection).lower()
 
-    def next_last(last: int) -> int:
-        if last > MAX_NUMBER - n:
-            raise CounterExhausted(
-                _(
-                    "The gapless counter %(collection)r on %(database)r ends at "
-                    "2^63-1, too soon for %(n)s more. If it was raised by mistake, "
-                    "lower it with seed_gapless_number(..., force=True)."
-                )
-                % {"collection": collection, "database": using, "n": n}
-            )
-        return last + n
-
-    last = _change(collection, using, next_last)
+    last = _change(
+        collection, using, lambda last: _next_last(collection, last, n, using)
+    )
     return range(last - n + 1, last + 1)
+
+
+def _next_last(collection: str, last: int, n: int, using: str) -> int:
+    if last > MAX_NUMBER - n:
+        raise CounterExhausted(
+            _(
+                "The gapless counter %(collection)r on %(database)r ends at 2^63-1, "
+                "too soon for %(n)s more. If it was raised by mistake, lower it with "
+                "seed_gapless_number(..., force=True)."
+            )
+            % {"collection": collection, "database": using, "n": n}
+        )
+    return last + n
+
+
+def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
+    """Return the next numbers of several counters, by their names: how many of each.
+
+    As `next_gapless_numbers`, with a few statements for all. Missing counters are made
+    and committed before, and all are locked in one order: processes that need the same
+    ones wait for each other, and do not deadlock.
+    """
+    from django_hilo.models import GaplessCounter
+
+    def operate(db: str) -> dict[str, int]:
+        connection, rows = connections[db], GaplessCounter.objects.using(db)
+        with transaction.atomic(using=db):
+            with dialect_of(connection).bounded_wait(connection):
+                found = list(
+                    rows.select_for_update().filter(pk__in=counts).order_by("pk")
+                )
+            for row in found:
+                row.last = _next_last(row.pk, row.last, counts[row.pk], using)
+            rows.bulk_update(found, ["last"])
+        return {row.pk: row.last for row in found}
+
+    last: dict[str, int] = {}
+    if len(counts) > 1:
+        _make(sorted(counts), using)
+        what = f"The gapless counters {', '.join(counts)}"
+        last = retry(operate, using, what, bound=True)
+    # None is left, unless the transaction reads an older state of the database.
+    for name in counts.keys() - last.keys():
+        last[name] = next_gapless_numbers(name, counts[name], using)[-1]
+    return {
+        name: range(last[name] - n + 1, last[name] + 1) for name, n in counts.items()
+    }
+
+
+def _make(names: list[str], using: str) -> None:
+    """Make those of the counters that are missing."""
+    from django_hilo.models import GaplessCounter
+
+    def operate(db: str) -> None:
+        with short_transaction(db):
+            made = [GaplessCounter(collection=name, last=0) for name in missing]
+            GaplessCounter.objects.using(db).bulk_create(made, ignore_conflicts=True)
+
+    missing, is_bound = names, in_callers_transaction(using)
+    if not is_bound:
+        rows = GaplessCounter.objects.using(using).filter(pk__in=names)
+        known = set(rows.values_list("pk", flat=True))
+        missing = [name for name in names if name not in known]
+    # SQLite fails at once if a transaction reads first and writes later.
+    if missing:
+        retry(operate, using, "The gapless counters", bound=is_bound)
 
 
 def seed_gapless_number(
@@ -60,7 +117,7 @@ def seed_gapless_number(
     the way. Works in the caller's transaction, and raises, as `next_gapless_numbers`.
     """
     check_number(value, 0, "The seed")
-    collection = check_collection(collection).lower()
+    collection = check_counter_name(collection).lower()
     return _change(collection, using, lambda last: value if force else max(last, value))
 
 
@@ -68,7 +125,7 @@ def last_gapless_number(collection: str, using: str = DEFAULT_DB_ALIAS) -> int:
     """Return the last gapless number of a collection, 0 before the first; no lock."""
     from django_hilo.models import GaplessCounter
 
-    collection = check_collection(collection).lower()
+    collection = check_counter_name(collection).lower()
     row = GaplessCounter.objects.using(using).filter(pk=collection).first()
     return row.last if row else 0
 

@@ -27,7 +27,7 @@ from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.identifiers import (
     MAX_NUMBER,
-    check_collection,
+    check_counter_name,
     check_node_tag,
     check_server_prefix,
     counter_key,
@@ -141,7 +141,7 @@ def send_reserved(reservation: Reservation, using: str) -> None:
 def checked(collection: str, node_tag: str | None, using: str) -> tuple[str, str]:
     """Return the names of a counter's row; raises `InvalidDocumentId`."""
     tag = settings.node_tag(using) if node_tag is None else node_tag
-    return check_collection(collection).lower(), check_node_tag(tag)
+    return check_counter_name(collection).lower(), check_node_tag(tag)
 
 
 def new_ticket(issuer: str = "") -> str:

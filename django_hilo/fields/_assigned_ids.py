@@ -19,8 +19,11 @@ from django_hilo._allocation.burnt_numbers import sure_numbers
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import find
+from django_hilo.conf import settings
+from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._ids import Before, Ids, Instances, Note, Save
+from django_hilo.fields._ids import Before, Explicit, Ids, Instances, Note, Save
+from django_hilo.identifiers import IdFormat, check_separator
 
 
 class AssignedIds(Ids):
@@ -34,6 +37,20 @@ class AssignedIds(Ids):
     def number_in(self, value: Any, using: str) -> int | None:
         """Return the number of an id that the counter could give, None for others."""
 
+    # What gapless ids need.
+
+    def gapless_parts(
+        self, instances: list[models.Model]
+    ) -> Iterable[tuple[str, IdFormat, list[models.Model]]]:
+        """Return the gapless counter of instances, its format, and the instances."""
+        collection = self.field.collection_name
+        format = IdFormat.of(collection, check_separator(settings.SEPARATOR))
+        return [(collection.lower(), format, instances)]
+
+    def seed_gapless(self, ids: Explicit, using: str) -> None:
+        """Raise the gapless counter to the numbers of explicit ids."""
+        seed_gapless_number(self.field.collection_name, max(ids.values()), using)
+
     def end_of(self, instance: models.Model) -> str:
         """Return what follows the number in the id of an instance."""
         return ""
@@ -44,9 +61,9 @@ class AssignedIds(Ids):
 
     def assign(
         self, instances: Instances, using: str, save: Save | None = None
-    ) -> dict[str, int]:
+    ) -> Explicit:
         missing, others = self._sort_out(instances, using)
-        found: dict[str, int] = {}
+        found: Explicit = {}
         if others:
             self.make_sure(others, using)
             found = self.check_explicit(others, using)
@@ -63,13 +80,13 @@ class AssignedIds(Ids):
     def answer(
         self,
         others: list[models.Model],
-        found: dict[str, int],
+        found: Explicit,
         using: str,
         save: Save | None,
     ) -> None:
         """Give ids to those of the others whose ids are RavenDB's requests for one."""
 
-    def assign_on_conflict(self, instances: Instances, save: Save) -> dict[str, int]:
+    def assign_on_conflict(self, instances: Instances, save: Save) -> Explicit:
         if any(self.needs_gapless(each) for each in instances):
             raise ValueError(
                 f"{self.field} assigns gapless ids, and a row that is ignored or "
@@ -84,13 +101,16 @@ class AssignedIds(Ids):
 
     def look_again(self, instance: models.Model, save: Save) -> bool:
         alias = self.assigned_for(instance)
-        if alias != save.using and not self.is_missing(instance):
-            known = save.explicit.get(self) or {}
-            if str(self.value_of(instance)) not in known:
-                is_new, using = instance._state.adding, save.using
-                found = self.check_explicit([instance], using) if is_new else None
-                save.explicit[self] = found
+        is_explicit = alias != save.using and not self.is_missing(instance)
+        if is_explicit and not self.is_noted(instance, save.explicit.get(self) or {}):
+            is_new, using = instance._state.adding, save.using
+            found = self.check_explicit([instance], using) if is_new else None
+            save.explicit[self] = found
         return alias is not None
+
+    def is_noted(self, instance: models.Model, found: Explicit) -> bool:
+        """Whether the explicit id of an instance is among those that were found."""
+        return str(self.value_of(instance)) in found
 
     def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:
         """Keep the range: a text id of others is in nobody's way twice."""
@@ -219,7 +239,7 @@ class AssignedIds(Ids):
 
     # Explicit ids.
 
-    def check_explicit(self, instances: Instances, using: str) -> dict[str, int]:
+    def check_explicit(self, instances: Instances, using: str) -> Explicit:
         """Return the explicit ids; raise `HiLoError` if a number is absurdly high."""
         found = self.explicit_ids(instances, using)
         if found:
@@ -231,8 +251,8 @@ class AssignedIds(Ids):
 
     def explicit_values(
         self, instances: Instances, using: str
-    ) -> Iterator[tuple[Any, str | None]]:
-        """Yield each id not assigned for rows on ``using``, and the alias it was for.
+    ) -> Iterator[tuple[models.Model, Any, str | None]]:
+        """Yield what has an id not assigned for ``using``, it, and its alias if any.
 
         An id that was taken back is not explicit: its number comes again.
         """
@@ -242,11 +262,11 @@ class AssignedIds(Ids):
             if value not in (None, "") and not self.was_taken_back(each):
                 if each._state.adding:
                     self.note_explicit(value)
-                yield value, alias
+                yield each, value, alias
 
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for value, alias in self.explicit_values(instances, using):
+    def explicit_ids(self, instances: Instances, using: str) -> Explicit:
+        found: Explicit = {}
+        for _, value, alias in self.explicit_values(instances, using):
             if alias is None or not self.shares_counter(alias, using):
                 number = self.number_in(value, using)
                 if number is not None:
@@ -257,27 +277,43 @@ class AssignedIds(Ids):
         """Whether rows on two databases have one counter: it gave such an id."""
         return self.counter(alias).key == self.counter(using).key
 
-    def check_jump(self, ids: dict[str, int], using: str) -> None:
+    def by_counter(
+        self, ids: Explicit, using: str
+    ) -> Iterable[tuple[Counter, dict[str, int]]]:
+        """Return counters, each with the explicit ids that it could give."""
+        return [(self.counter(using), ids)]
+
+    def check_jump(self, ids: Explicit, using: str) -> None:
         """Raise `HiLoError` if one of the numbers is absurdly high."""
-        highest = max(ids, key=lambda id: ids[id])
-        explicit_ids.check_jump(self.counter(using), ids[highest], highest)
+        for counter, numbers in self.by_counter(ids, using):
+            highest = max(numbers, key=lambda id: numbers[id])
+            explicit_ids.check_jump(counter, numbers[highest], highest)
 
-    def avoid(self, ids: dict[str, int], using: str) -> None:
+    def avoid(self, ids: Explicit, using: str) -> None:
         """Give none of the numbers to the objects that are saved beside them."""
-        explicit_ids.avoid(self.counter(using), list(ids.values()))
+        for counter, numbers in self.by_counter(ids, using):
+            explicit_ids.avoid(counter, list(numbers.values()))
 
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
-        explicit_ids.record(self.counter(using), list(ids.values()), using)
+    def raise_over(self, ids: Explicit, using: str) -> None:
+        for counter, numbers in self.by_counter(ids, using):
+            explicit_ids.record(counter, list(numbers.values()), using)
 
     # The ids of objects whose rows, and numbers, were rolled back.
 
     def make_sure(self, instances: Instances, using: str) -> None:
         lost = [each for each in instances if self.is_rolled_back(each, using)]
         lost = [each for each in lost if not self.was_taken_back(each)]
-        if not lost:
-            return
+        if lost:
+            self.keep_or_refuse(lost, using)
+
+    def keep_or_refuse(self, lost: Instances, using: str) -> None:
+        """Do as `make_sure` with instances whose numbers were rolled back."""
+        self.check_sure(lost, self.counter(using), using)
+
+    def check_sure(self, lost: Instances, counter: Counter, using: str) -> None:
+        """Do as `keep_or_refuse`; ``counter`` gave the numbers."""
         numbers = [self._number_of(each, using) for each in lost]
-        sure = sure_numbers(self.counter(using), set(numbers))
+        sure = sure_numbers(counter, set(numbers))
         for each, number in zip(lost, numbers, strict=True):
             if number not in sure:
                 raise HiLoError(

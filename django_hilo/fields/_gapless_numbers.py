@@ -6,11 +6,9 @@ from contextlib import contextmanager
 from django.db import connections, models, transaction
 
 from django_hilo._database.transaction import Mark, Outcome, state_of
-from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.fields._assigned_ids import AssignedIds
-from django_hilo.fields._ids import Before, Note
-from django_hilo.identifiers import IdFormat, check_separator
+from django_hilo.fields._ids import Before, Explicit, Note
 
 
 @contextmanager
@@ -18,15 +16,15 @@ def giving_gapless(
     ids: AssignedIds,
     instances: Iterable[models.Model],
     using: str,
-    beside: Iterable[int],
+    beside: Explicit,
 ) -> Iterator[None]:
     """Give gapless ids to instances whose rows the block inserts.
 
-    An error in the block takes the ids back. The numbers are higher than the explicit
-    ones ``beside`` them.
+    An error in the block takes the ids back. The numbers are higher than those of the
+    explicit ids ``beside`` them.
     """
-    minimum, missing = max(beside, default=0), distinct(instances)
-    if not missing and not minimum:
+    missing = distinct(instances)
+    if not missing and not beside:
         yield
         return
     connection, before = connections[using], Before(ids, missing)
@@ -41,9 +39,8 @@ def giving_gapless(
         with transaction.atomic(using=using):
             if by_itself:
                 mark = state_of(connection).mark()
-            if minimum:
-                collection = ids.field.collection_name
-                gapless.seed_gapless_number(collection, minimum, using)
+            if beside:
+                ids.seed_gapless(beside, using)
             if missing:
                 give_gapless(ids, missing, using, mark)
             yield
@@ -57,14 +54,16 @@ def give_gapless(
     ids: AssignedIds, instances: list[models.Model], using: str, mark: Mark | None
 ) -> None:
     """Give gapless ids in a transaction, with its mark if there is one."""
-    ends = [ids.end_of(instance) for instance in instances]
-    collection = ids.field.collection_name
-    format = IdFormat.of(collection, check_separator(settings.SEPARATOR))
-    numbers = gapless.next_gapless_numbers(collection, len(instances), using)
-    for instance, number, end in zip(instances, numbers, ends, strict=True):
-        before, value = ids.value_of(instance), f"{format.text(number)}{end}"
-        note = Note(using, mark, is_gapless=True, before=before)
-        ids.set_ids([instance], [value], using, [note])
+    ends = {id(instance): ids.end_of(instance) for instance in instances}
+    parts = list(ids.gapless_parts(instances))
+    counts = {name: len(mine) for name, _, mine in parts}
+    numbers = gapless.next_of_each(counts, using)
+    for name, format, mine in parts:
+        for instance, number in zip(mine, numbers[name], strict=True):
+            before = ids.value_of(instance)
+            value = f"{format.text(number)}{ends[id(instance)]}"
+            note = Note(using, mark, is_gapless=True, before=before)
+            ids.set_ids([instance], [value], using, [note])
 
 
 def distinct(instances: Iterable[models.Model]) -> list[models.Model]:

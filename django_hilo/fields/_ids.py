@@ -24,6 +24,8 @@ from django.db import IntegrityError, models
 from django_hilo._database.transaction import Mark, Outcome
 
 Instances = Sequence[models.Model]
+# Explicit ids and their numbers; in series the keys are pairs of a series and an id.
+Explicit = dict[Any, int]
 
 # Followed by the attname of the field.
 GIVEN = "hilo_given_"
@@ -97,16 +99,16 @@ class Ids(ABC):
     @abstractmethod
     def assign(
         self, instances: Instances, using: str, save: Save | None = None
-    ) -> dict[str, int]:
+    ) -> Explicit:
         """Give ids to the instances that have none, with one reservation at most.
 
-        Returns the explicit ids, texts, with their numbers. Raises `HiLoError` for one
+        Returns the explicit ids with their numbers. Raises `HiLoError` for one
         that is absurd, and for a rolled-back id that another process may have. Without
         a ``save`` nobody takes the ids off again.
         """
 
     @abstractmethod
-    def assign_on_conflict(self, instances: Instances, save: Save) -> dict[str, int]:
+    def assign_on_conflict(self, instances: Instances, save: Save) -> Explicit:
         """Give ids for rows that are ignored or updated if they exist."""
 
     @abstractmethod
@@ -121,7 +123,7 @@ class Ids(ABC):
         """
 
     @abstractmethod
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
+    def explicit_ids(self, instances: Instances, using: str) -> Explicit:
         """Return the explicit ids that the field's own counter could give."""
 
     @abstractmethod
@@ -133,7 +135,7 @@ class Ids(ABC):
         """Note that rows have the ids of instances."""
 
     @abstractmethod
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: Explicit, using: str) -> None:
         """Raise the counter to the numbers of explicit ids that were inserted."""
 
 
@@ -211,7 +213,7 @@ class Save:
         # Of the ids that it gives.
         self.given: list[Before] = []
         # The explicit ids, with their numbers; None until a row is inserted with one.
-        self.explicit: dict[Ids, dict[str, int] | None] = {}
+        self.explicit: dict[Ids, Explicit | None] = {}
         # Keys that are hidden from receivers of pre_save.
         self.late: list[tuple[models.Model, Ids, Any]] = []
         # Whether the database refused the INSERT.

@@ -1,6 +1,7 @@
 """The base of fields with text ids."""
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from django.core.exceptions import ValidationError
@@ -8,7 +9,10 @@ from django.db import connections, models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
+from django_hilo._allocation.series import Series
 from django_hilo._database.dialects import dialect_of
+from django_hilo.fields._ids import Ids
+from django_hilo.fields._series import SeriesRule
 from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import DocumentId, parse_alike, parse_or_none, shown
 
@@ -50,7 +54,10 @@ class IdField(GivesIds, _CharField[Set_contra, Got_co]):
     # An object without an id must start as None: Django takes "" for a saved key.
     empty_strings_allowed = False
     own_options = dict(editable=False, blank=True, collection=None, any_id=False)  # noqa: C408 - a literal takes six lines
+    own_options.update(per=(), look=None)
     non_db_attrs = (*models.CharField.non_db_attrs, *own_options)
+    # What it knows of its ids if each tenant, or year ..., has a series.
+    kind_in_series: type[Ids]
     _has_warned = False
 
     def __init__(
@@ -58,9 +65,14 @@ class IdField(GivesIds, _CharField[Set_contra, Got_co]):
         verbose_name: VerboseName = None,
         *,
         any_id: bool = False,
+        per: Sequence[str] = (),
+        look: str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.any_id = any_id
+        self.any_id, self.look = any_id, look
+        self.per = tuple(per) if isinstance(per, list) else per
+        if per:
+            self.kind = self.kind_in_series
         kwargs.setdefault("editable", False)
         kwargs.setdefault("blank", True)
         super().__init__(verbose_name, **kwargs)
@@ -69,8 +81,20 @@ class IdField(GivesIds, _CharField[Set_contra, Got_co]):
         """Whether a value is an id of the field's collection, or may be any text."""
         if self.any_id or self.is_copy:
             return True
+        if self.per:
+            return self._rule.accepts(value)
         id = parse_or_none(value)
         return id is not None and id.collection.lower() == self.collection_name.lower()
+
+    def series_of(self, instance: models.Model) -> Series:
+        """Return the series of an instance; `HiLoError` for a value that is missing."""
+        return self._rule.of(instance)
+
+    @property
+    def _rule(self) -> SeriesRule:
+        ids: Any = self.ids
+        rule: SeriesRule = ids.rule
+        return rule
 
     def parsed(self, value: Any, using: str) -> DocumentId | None:
         """Return the parts of an id that a database takes for equal to a value."""

@@ -1,8 +1,9 @@
 """The text id without gaps: `GaplessIdField`."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db import connections, models
+from django.db import IntegrityError, connections, models
 
 from django_hilo._allocation import explicit_ids
 from django_hilo._database.transaction import state_of
@@ -11,9 +12,10 @@ from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._assigned_ids import AssignedIds
 from django_hilo.fields._gapless_numbers import distinct, give_gapless, giving_gapless
-from django_hilo.fields._ids import Instances, Save
+from django_hilo.fields._ids import Explicit, Instances, Save
+from django_hilo.fields._in_series import InSeries, ids_by_series
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
-from django_hilo.identifiers import family_of
+from django_hilo.identifiers import IdFormat, family_of
 
 
 class GaplessIds(AssignedIds):
@@ -29,12 +31,12 @@ class GaplessIds(AssignedIds):
 
     def assign(
         self, instances: Instances, using: str, save: Save | None = None
-    ) -> dict[str, int]:
+    ) -> Explicit:
         found = self.check_explicit(instances, using)
         missing = distinct(each for each in instances if self.is_missing(each))
         if save is not None:
             new = [each for each in instances if each._state.adding] if found else []
-            beside = self.explicit_ids(new, using).values()
+            beside = self.explicit_ids(new, using)
             save.blocks.append(giving_gapless(self, missing, using, beside))
         elif missing:
             self.give(missing, using)
@@ -60,15 +62,44 @@ class GaplessIds(AssignedIds):
     def note_explicit(self, value: Any) -> None:
         self.field.warn_of(value)
 
-    def check_jump(self, ids: dict[str, int], using: str) -> None:
-        highest, name = max(ids, key=lambda id: ids[id]), self.field.collection_name
-        if ids[highest] > settings.MAX_FLOOR_JUMP:
-            last = gapless.last_gapless_number(name, using)
-            explicit_ids.refuse_jump(last, ids[highest], highest, name)
+    def by_name(self, ids: Explicit) -> Iterable[tuple[str, dict[str, int]]]:
+        """Return the names of counters, each with the explicit ids it could give."""
+        return [(self.field.collection_name, ids)]
 
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
-        name = self.field.collection_name
-        gapless.seed_gapless_number(name, max(ids.values()), using)
+    def check_jump(self, ids: Explicit, using: str) -> None:
+        for name, numbers in self.by_name(ids):
+            highest = max(numbers, key=lambda id: numbers[id])
+            if numbers[highest] > settings.MAX_FLOOR_JUMP:
+                last = gapless.last_gapless_number(name, using)
+                explicit_ids.refuse_jump(last, numbers[highest], highest, name)
+
+    def seed_gapless(self, ids: Explicit, using: str) -> None:
+        for name, numbers in sorted(self.by_name(ids)):
+            gapless.seed_gapless_number(name, max(numbers.values()), using)
+
+    raise_over = seed_gapless
+
+    def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:
+        given = [each for each in instances if self.assigned_for(each) == using]
+        if given and self.attname in str(error):
+            error.add_note(
+                f"If a row has the {self.field.name} {self.value_of(given[0])!r} "
+                f"already, the counter is too low: run manage.py hilo_raise_max "
+                f"--database={using}"
+            )
+
+
+class GaplessSeriesIds(InSeries, GaplessIds):
+    """The ids of a `GaplessIdField` with ``per``."""
+
+    def gapless_parts(
+        self, instances: list[models.Model]
+    ) -> Iterable[tuple[str, IdFormat, list[models.Model]]]:
+        groups = self.by_series(instances).items()
+        return [(series.name, series.format, mine) for series, mine in groups]
+
+    def by_name(self, ids: Explicit) -> Iterable[tuple[str, dict[str, int]]]:
+        return [(series.name, mine) for series, mine in ids_by_series(ids).items()]
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
@@ -76,23 +107,26 @@ class GaplessIdField(IdField[Set_contra, Got_co]):
 
     The number is taken in the transaction that inserts the row: a rollback gives it
     back, and other writers of the collection wait for the commit (RavenDB's
-    identities). ``collection`` and ``any_id`` are as in `HiLoField`; ``max_length`` is
-    64.
+    identities). ``collection``, ``per``, ``look`` and ``any_id`` are as in `HiLoField`;
+    ``max_length`` is 64.
     """
 
     kind = GaplessIds
+    kind_in_series = GaplessSeriesIds
 
     def __init__(
         self,
         verbose_name: VerboseName = None,
         *,
         collection: str | None = None,
+        per: Sequence[str] = (),
+        look: str | None = None,
         any_id: bool = False,
         **kwargs: Any,
     ) -> None:
         self.collection = collection
         kwargs.setdefault("max_length", 64)
-        super().__init__(verbose_name, any_id=any_id, **kwargs)
+        super().__init__(verbose_name, any_id=any_id, per=per, look=look, **kwargs)
 
     def alias_of_plain_bulk(self, instance: models.Model) -> str:
         ids: Any = self.ids

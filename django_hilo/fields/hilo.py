@@ -1,6 +1,7 @@
 """The text id of a HiLo counter: `HiLoField`."""
 
 import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,15 +10,18 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation.allocate import allocate
-from django_hilo._allocation.registry import own_home_and_source
-from django_hilo.counters.gapless import seed_gapless_number
+from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.find import find
+from django_hilo._allocation.registry import home_of, own_home_and_source
+from django_hilo._database.identity import database_key
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._anchors import Anchor, anchor_of
 from django_hilo.fields._assigned_ids import AssignedIds, notes_of
 from django_hilo.fields._conventions import GAPLESS, Convention, id_by, is_request
 from django_hilo.fields._gapless_numbers import giving_gapless
-from django_hilo.fields._ids import Before, Instances, Save
+from django_hilo.fields._ids import Before, Explicit, Instances, Save
+from django_hilo.fields._in_series import InSeries, ids_by_series
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.identifiers import MAX_WIDTH, parse_alike
 
@@ -31,7 +35,7 @@ class HiLoIds(AssignedIds):
     def answer(
         self,
         others: list[models.Model],
-        found: dict[str, int],
+        found: Explicit,
         using: str,
         save: Save | None,
     ) -> None:
@@ -47,7 +51,7 @@ class HiLoIds(AssignedIds):
             self._give_wide(wide, using)
         gapless = [each for each in others if self.needs_gapless(each)]
         if save is not None:
-            beside = _untagged(found) if gapless else []
+            beside = _untagged(found) if gapless else {}
             save.blocks.append(giving_gapless(self, gapless, using, beside))
 
     def note_explicit(self, value: Any) -> None:
@@ -106,11 +110,35 @@ class HiLoIds(AssignedIds):
             return None
         return id.number if id.node_tag in ("", self.counter(using).node_tag) else None
 
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: Explicit, using: str) -> None:
         super().raise_over(ids, using)
-        untagged = _untagged(ids) if self.field.server_ids else []
+        untagged = _untagged(ids) if self.field.server_ids else {}
         if untagged:
-            seed_gapless_number(self.field.collection_name, max(untagged), using)
+            self.seed_gapless(untagged, using)
+
+
+class HiLoSeriesIds(InSeries, HiLoIds):
+    """The ids of a `HiLoField` with ``per``."""
+
+    def give(self, instances: list[models.Model], using: str) -> None:
+        for series, mine in self.by_series(instances).items():
+            counter = find(series, using)
+            slices = allocate(counter, len(mine))
+            ids = counter.ids_of(slices)
+            self.set_ids(mine, ids, using, notes_of(slices, using))
+
+    def shares_counter(self, alias: str, using: str) -> bool:
+        return database_key(home_of(alias)) == database_key(home_of(using))
+
+    def by_counter(
+        self, ids: Explicit, using: str
+    ) -> Iterable[tuple[Counter, dict[str, int]]]:
+        groups = ids_by_series(ids).items()
+        return [(find(series, using), mine) for series, mine in groups]
+
+    def keep_or_refuse(self, lost: Instances, using: str) -> None:
+        for series, mine in self.by_series(lost).items():
+            self.check_sure(mine, find(series, using), using)
 
 
 class HiLoField(IdField[Set_contra, Got_co]):
@@ -118,6 +146,9 @@ class HiLoField(IdField[Set_contra, Got_co]):
 
     - ``collection`` names the counter; the default is the plural of the model's name
       by RavenDB's convention.
+    - ``per`` is a list of paths, each a field of the model or the ``.year``, ``.month``
+      or ``.day`` of one: each combination of their values is a series with numbers of
+      its own, and ``look`` a format of the ids, ``"INV-{date.year}-{number:04}"``.
     - ``anchor`` is the path of a relation or field (``"order__customer"``), or an
       importable function of the instance. Its id or text follows a ``$`` in the id.
     - ``convention(instance, document_id)`` is an importable function that returns the
@@ -133,6 +164,7 @@ class HiLoField(IdField[Set_contra, Got_co]):
     """
 
     kind = HiLoIds
+    kind_in_series = HiLoSeriesIds
     is_integer = False
     source = None
     own_options = {
@@ -147,6 +179,8 @@ class HiLoField(IdField[Set_contra, Got_co]):
         verbose_name: VerboseName = None,
         *,
         collection: str | None = None,
+        per: Sequence[str] = (),
+        look: str | None = None,
         anchor: Anchor | None = None,
         convention: Convention | None = None,
         width: int | None = None,
@@ -160,7 +194,7 @@ class HiLoField(IdField[Set_contra, Got_co]):
         self.width, self.server_ids = width, server_ids
         self.capacity, self.max_capacity = capacity, max_capacity
         kwargs.setdefault("max_length", 64 if anchor is None else 128)
-        super().__init__(verbose_name, any_id=any_id, **kwargs)
+        super().__init__(verbose_name, any_id=any_id, per=per, look=look, **kwargs)
 
     def takes(self, value: Any) -> bool:
         is_request = self.is_valid_request(value)
@@ -199,7 +233,7 @@ class HiLoField(IdField[Set_contra, Got_co]):
         raise ValidationError(refusal, code="server_ids", params=params)
 
 
-def _untagged(ids: dict[str, int]) -> list[int]:
-    """Return the numbers of ids without a node tag, as gapless ids are."""
-    parsed = {number: parse_alike(id) for id, number in ids.items()}
-    return [number for number, id in parsed.items() if id and not id.node_tag]
+def _untagged(ids: Explicit) -> Explicit:
+    """Return those of the ids that have no node tag, as gapless ids are."""
+    parsed = {id: parse_alike(id) for id in ids}
+    return {id: ids[id] for id, parts in parsed.items() if parts and not parts.node_tag}

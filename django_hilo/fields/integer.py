@@ -15,7 +15,7 @@ from django_hilo.counters.source import Source
 from django_hilo.exceptions import TableMissing
 from django_hilo.fields._assigned_ids import AssignedIds
 from django_hilo.fields._collection_names import collection_of_keys
-from django_hilo.fields._ids import Instances, Save
+from django_hilo.fields._ids import Explicit, Instances, Save
 from django_hilo.fields.saving import GivesIds
 from django_hilo.sources.key_sequence import source_of
 
@@ -50,14 +50,14 @@ class IntegerIds(AssignedIds):
 
     def assign(
         self, instances: Instances, using: str, save: Save | None = None
-    ) -> dict[str, int]:
+    ) -> Explicit:
         try:
             return {} if self.has_no_counter else super().assign(instances, using, save)
         except TableMissing as error:
             self._leave_to_default(error)
             return {}
 
-    def assign_on_conflict(self, instances: Instances, save: Save) -> dict[str, int]:
+    def assign_on_conflict(self, instances: Instances, save: Save) -> Explicit:
         """Leave new numbers to the default, because an existing row keeps its own."""
         if self.has_no_counter:
             return {}
@@ -70,7 +70,7 @@ class IntegerIds(AssignedIds):
         numbers, notes = self.take_ids(len(instances), using)
         self.set_ids(instances, numbers, using, notes)
 
-    def explicit_ids(self, instances: Instances, using: str) -> dict[str, int]:
+    def explicit_ids(self, instances: Instances, using: str) -> Explicit:
         return {} if self.has_no_counter else super().explicit_ids(instances, using)
 
     def number_in(self, value: Any, using: str) -> int | None:
@@ -88,7 +88,7 @@ class IntegerIds(AssignedIds):
         if is_named and any(self.assigned_for(each) == using for each in instances):
             explicit_ids.drop_held(self.counter(using))
 
-    def raise_over(self, ids: dict[str, int], using: str) -> None:
+    def raise_over(self, ids: Explicit, using: str) -> None:
         try:
             super().raise_over(ids, using)
         except TableMissing as error:
@@ -125,6 +125,7 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
 
     kind = IntegerIds
     is_integer = True
+    per = ()
     own_options = dict.fromkeys(("collection", "source", "capacity", "max_capacity"))
     non_db_attrs = (*models.BigAutoField.non_db_attrs, *own_options)
 
