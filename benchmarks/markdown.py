@@ -120,8 +120,8 @@ def machine(facts: dict[str, Any]) -> Iterator[str]:
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
         f"load before the run {facts['load before']}, "
         f"{', '.join(' '.join(pair) for pair in known.items())}. "
-        "[results.json](benchmarks/results.json) also says what a commit waits for on "
-        "each database, and how long a query and a commit take."
+        "[results.json](benchmarks/results.json) also has the times of a query and a "
+        "commit."
     )
     yield ""
 
