@@ -53,23 +53,9 @@ INDEXES = "all indexes"
 
 QUESTIONS = (
     Question(
-        "What does an id cost?",
-        "An id comes from a range of numbers in memory (`next_ids()`: per id). The "
-        "other ids need no range, but are long and hard to read. Ranges double while "
-        "a process is busy, up to 1,048,576 numbers, so that it rarely reserves one.",
-        (
-            _exactly(
-                "reservations", "1,000,000 ids, one by one", "", 26, "reservations"
-            ),
-            _at_most("reservation", RESERVATION, NUMBER, 4),
-        ),
-        peers="ids",
-    ),
-    Question(
         "What does a save or a request cost?",
-        "With each of these keys, a save is one `INSERT`. A request inserts an order "
-        "with five lines in a transaction. Rows without *whole time* compare CPU "
-        "time. Most of the whole time passes in the server and its commit.",
+        "A request inserts an order with five lines in a transaction. Rows without "
+        "*whole time* compare CPU time.",
         (
             _each("create_text", f"{CREATE}, {TEXT}", AUTO, (0.82, 0.82, 0.75)),
             _each("create_integer", f"{CREATE}, {INTEGER}", AUTO, (0.97, 0.88, 0.9)),
@@ -83,12 +69,10 @@ QUESTIONS = (
     ),
     Question(
         "What does a graph of objects cost?",
-        "CPU time of 600 orders with five lines each, by `bulk_create()`. "
-        "`assign_ids()` sets the ids first, so lines can refer to unsaved orders. On "
-        "MySQL, `bulk_create()` returns no keys, so orders with a `BigAutoField` are "
-        "saved one by one. The row *ids of a loop* compares with text keys that a "
-        "project makes itself: that difference is the work of django-hilo, the rest "
-        "is the cost of text.",
+        "CPU time of 600 orders with five lines each, by `assign_ids()` and "
+        "`bulk_create()`. On MySQL, `bulk_create()` returns no keys, so orders with a "
+        "`BigAutoField` are saved one by one. The row *ids of a loop* compares with "
+        "text keys that a project makes itself.",
         (
             _each("graph_text", TEXT, AUTO, (0.85, 0.82, 0.84)),
             _each("graph_integer", INTEGER, AUTO, (0.85, 0.84, 0.82)),
@@ -99,19 +83,6 @@ QUESTIONS = (
             _at_least("graph_one_by_one", GRAPH, AUTO, 8),
         ),
         "graph",
-    ),
-    Question(
-        "What does a bulk load cost?",
-        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit, beside "
-        "objects with a `BigAutoField` and `bulk_create()`; in CPU time or whole time.",
-        (
-            _at_least("load_rows", ROWS_OF, BULK, 5),
-            _at_least("load_rows_wall", f"{ROWS_OF}, whole time", BULK, 2.5),
-            _at_least("load_file", A_FILE, BULK, 10),
-            _at_least("load_file_wall", f"{A_FILE}, whole time", BULK, 3),
-            _at_least("load_objects", OBJECTS, BULK, 1.4),
-            _at_least("load_objects_wall", f"{OBJECTS}, whole time", BULK, 1.2),
-        ),
     ),
     Question(
         "What does a test suite cost?",
@@ -127,10 +98,23 @@ QUESTIONS = (
         ),
     ),
     Question(
+        "What does a bulk load cost?",
+        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit, beside "
+        "objects with a `BigAutoField` and `bulk_create()`; in CPU or whole time.",
+        (
+            _at_least("load_rows", ROWS_OF, BULK, 5),
+            _at_least("load_rows_wall", f"{ROWS_OF}, whole time", BULK, 2.5),
+            _at_least("load_file", A_FILE, BULK, 10),
+            _at_least("load_file_wall", f"{A_FILE}, whole time", BULK, 3),
+            _at_least("load_objects", OBJECTS, BULK, 1.4),
+            _at_least("load_objects_wall", f"{OBJECTS}, whole time", BULK, 1.2),
+        ),
+    ),
+    Question(
         "Do many processes slow each other down?",
         "Rows per second of all processes together. With a counter row or "
-        "django-sequences, each insert waits for the commits of the others; with "
-        "ranges it doesn't. The plot shows how many ranges one counter can give.",
+        "django-sequences, each insert waits for the commits of the others. The plot "
+        "shows how many ranges one counter can give.",
         (
             _at_least("processes_counter", ROWS, "a counter row per insert", 6),
             _at_least("processes_sequences", ROWS, "django-sequences", 2),
@@ -149,23 +133,11 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "What does a process cost?",
-        "CPU time of a new process until `ready()`, the whole time from "
-        "`django.setup()` to the first saved row, and memory.",
-        (
-            _at_most("startup", "import and `ready()`, 200 models", "Django", 1.12),
-            _at_most("first_row", "the first saved row", AUTO, 1.3),
-            _at_most("memory", "a range in memory", "", 3072, "bytes"),
-        ),
-    ),
-    Question(
         "How large are indexes?",
         "All indexes of 1,000,000 lines and their 200,000 orders on PostgreSQL. One "
-        "process inserts its ids in order. Eight insert in turn, each from its own "
-        "ranges of 1,024 numbers: then integers and padded numbers (`width=10`) fill "
-        "the pages of an index only partly, as uuid4 always does. Text without "
-        "padding never fills them, since `10` sorts before `9`. The `INSERT` is that "
-        "of one process into a full table.",
+        "process inserts its ids in order; eight insert in turn, each from its own "
+        "ranges of 1,024 numbers. The `INSERT` is that of one process into a full "
+        "table.",
         (
             _at_least("insert_uuid", INSERT, "uuid4", 1.2),
             _at_least("insert_bigint", INSERT, "bigint", 0.85),
@@ -181,6 +153,28 @@ QUESTIONS = (
             _at_most("highest", "`hilo_raise_max`, its query", "", 100, "ms"),
             _at_most("first_by_number", '`order_by("id__number")[:50]`', "", 100, "ms"),
         ),
+    ),
+    Question(
+        "What does a process cost?",
+        "CPU time of a new process until `ready()`, the whole time from "
+        "`django.setup()` to the first saved row, and memory.",
+        (
+            _at_most("startup", "import and `ready()`, 200 models", "Django", 1.12),
+            _at_most("first_row", "the first saved row", AUTO, 1.3),
+            _at_most("memory", "a range in memory", "", 3072, "bytes"),
+        ),
+    ),
+    Question(
+        "What does an id cost?",
+        "An id from memory (`next_ids()`: per id) beside ids that need no range. "
+        "Ranges double while a process is busy, up to 1,048,576 numbers.",
+        (
+            _exactly(
+                "reservations", "1,000,000 ids, one by one", "", 26, "reservations"
+            ),
+            _at_most("reservation", RESERVATION, NUMBER, 4),
+        ),
+        peers="ids",
     ),
 )
 # Only at the end of a run, and in `benchmarks.guard`.

@@ -113,15 +113,16 @@ def machine(facts: dict[str, Any]) -> Iterator[str]:
     versions = {
         TITLES[alias]: known["version"] for alias, known in facts["databases"].items()
     }
-    known = {"Python": facts["Python"], **facts["packages"], **versions}
+    django = facts["packages"]["Django"]
+    known = {"Python": facts["Python"], "Django": django, **versions}
     yield from ("## The machine", "")
     yield f"{facts['when']}{', a quick run' if facts['quick'] else ''}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
         f"load before the run {facts['load before']}, "
         f"{', '.join(' '.join(pair) for pair in known.items())}. "
-        "[results.json](benchmarks/results.json) also says what a commit waits for on "
-        "each database, and how long a query and a commit take."
+        "[results.json](benchmarks/results.json) also has the versions of packages and "
+        "the times of a query and a commit."
     )
     yield ""
 
