@@ -126,8 +126,8 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
     if isinstance(target, Source):
         return Counter("", using or DEFAULT_DB_ALIAS, target)
     if isinstance(target, Series):
-        home, source = home_of(using or DEFAULT_DB_ALIAS), OwnCounter(target.name, "")
-        return Counter(target.name, home, source, target.field, format=target.format)
+        home, own = home_of(using or DEFAULT_DB_ALIAS), OwnCounter(target.name, "")
+        return Counter(target.name, home, own, target.field, format=target.format)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)
     if isinstance(target, str):

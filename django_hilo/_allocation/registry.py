@@ -74,8 +74,9 @@ def series_fields() -> Iterator[Any]:
     for model in apps.get_models():
         if not model._meta.proxy:
             for field in model._meta.local_fields:
-                if getattr(field, "per", ()) and not field.is_copy:
-                    yield field
+                each: Any = field
+                if getattr(each, "per", ()) and not each.is_copy:
+                    yield each
 
 
 def fields_of(collection: str) -> list[Any]:
