@@ -12,6 +12,7 @@ from django_hilo._allocation.registry import (
     given_source,
     home_of,
     routed,
+    series_fields,
 )
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
@@ -26,7 +27,8 @@ def gapless_fields() -> Iterator[Any]:
         if not model._meta.proxy:
             for field in model._meta.local_fields:
                 may_be = getattr(field, "server_ids", isinstance(field, GaplessIdField))
-                if may_be and not getattr(field, "is_copy", False):
+                is_plain = not getattr(field, "is_copy", False)
+                if may_be and is_plain and not getattr(field, "per", ()):
                     yield field
 
 
@@ -44,6 +46,11 @@ def gapless_fields_of(collection: str) -> list[Any]:
 def fields_on(using: str) -> Iterator[Any]:
     """Return the HiLo fields whose tables are on a database."""
     return (each for each in counter_fields() if may_have_table(using, each.model))
+
+
+def series_fields_on(using: str) -> list[Any]:
+    """Return the fields with a counter for each series whose tables are there."""
+    return [each for each in series_fields() if may_have_table(using, each.model)]
 
 
 def other_sources(using: str) -> list[tuple[str, Source]]:

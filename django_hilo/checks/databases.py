@@ -7,7 +7,12 @@ from typing import Any
 from django.core import checks
 from django.db import connections, router
 
-from django_hilo._allocation.registry import CounterField, counter_fields, home_of
+from django_hilo._allocation.registry import (
+    CounterField,
+    counter_fields,
+    home_of,
+    series_fields,
+)
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key
 from django_hilo._operations.locations import aliases
@@ -23,7 +28,7 @@ def check_homes(**kwargs: Any) -> Iterator[checks.CheckMessage]:
     by_tag: dict[str, dict[Any, str]] = defaultdict(dict)
     used: set[str] = set()
     texts = set(_aliases_of(_text_fields()))
-    for alias in _aliases_of(counter_fields()):
+    for alias in _aliases_of([*counter_fields(), *series_fields()]):
         home = home_of(alias)
         used |= {alias, home}
         if home != alias and dialect_of(connections[home]).has_one_writer:

@@ -15,6 +15,7 @@ from django_hilo.checks.id_lengths import NO_FIELD, end_of_path, longest_id
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
+from django_hilo.fields._series import SeriesRule
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection
@@ -53,6 +54,8 @@ def check_field(field: models.Field[Any, Any]) -> list[CheckMessage]:
         found += _source_errors(field)
     elif isinstance(field, GaplessIdField):
         found += _gapless_errors(field)
+    if isinstance(field, IdField) and (field.per or field.look is not None):
+        found += _series_errors(field)
     if isinstance(field, HiLoField | HiLoBigAutoField):
         found += _capacity_errors(field)
     return found
@@ -149,6 +152,54 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
             "Set collection= to another name.",
         )
     yield from _length_errors(field, len(f"{field.collection_name}/{MAX_NUMBER}"))
+
+
+def _series_errors(field: IdField) -> Iterator[Error]:
+    field_of_series: Any = field
+    try:
+        if not field.per or isinstance(field.per, str):
+            raise ValueError(f"per={field.per!r} must be a list of paths.")
+        rule = SeriesRule(field)
+        for option in ("anchor", "convention", "width", "server_ids"):
+            if getattr(field, option, None):
+                raise ValueError(f"{option}= has no meaning beside per=.")
+        for path in rule.paths:
+            path.check()
+    except ValueError as error:
+        yield _error(
+            field,
+            "E109",
+            str(error),
+            "Set per=['tenant', 'date.year'] to fields of the model or parts of dates, "
+            "and look='INV-{date.year}-{number:04}' to a format of these.",
+        )
+        return
+    left_out = [path.field.name for path in rule.paths if path.text not in rule.written]
+    if not any(set(left_out) >= names for names in _unique_beside(field_of_series)):
+        where = f"unique together with {', '.join(left_out)}" if left_out else "unique"
+        names = [*left_out, field.name]
+        yield _error(
+            field,
+            "E113",
+            f"Nothing keeps its ids {where}.",
+            f"Add models.UniqueConstraint(fields={names!r}, name=...) to "
+            f"Meta.constraints."
+            if left_out
+            else "Set unique=True.",
+        )
+
+
+def _unique_beside(field: Any) -> Iterator[set[str]]:
+    """Yield the names of fields that are unique together with a field."""
+    meta = field.model._meta
+    if field.unique:
+        yield set()
+    for names in meta.unique_together:
+        if field.name in names:
+            yield set(names) - {field.name}
+    for constraint in meta.total_unique_constraints:
+        if field.name in constraint.fields:
+            yield set(constraint.fields) - {field.name}
 
 
 def _source_errors(field: HiLoBigAutoField) -> Iterator[Error]:

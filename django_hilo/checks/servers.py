@@ -8,7 +8,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects.postgresql import WITH_STANDBY
-from django_hilo._operations.locations import fields_on, gapless_fields_on
+from django_hilo._operations.locations import (
+    fields_on,
+    gapless_fields_on,
+    series_fields_on,
+)
 from django_hilo.checks.inspections import inspection_of
 from django_hilo.checks.settings import error
 from django_hilo.conf import settings
@@ -74,9 +78,9 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
 
 
 def _models_without_tags(alias: str) -> list[Any]:
-    """Return the models of integer keys, gapless ids and other systems' counters."""
+    """Return the models of integer keys, gapless ids, series and other sources."""
     fields = [f for f in fields_on(alias) if f.is_integer or given_source(f)]
-    fields += gapless_fields_on(alias)
+    fields += [*gapless_fields_on(alias), *series_fields_on(alias)]
     return list(dict.fromkeys(field.model for field in fields))
 
 

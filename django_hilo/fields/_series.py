@@ -46,6 +46,25 @@ class Path:
         name, _, self.part = text.partition(".")
         self.text, self.field = text, model._meta.get_field(name)
 
+    def check(self) -> None:
+        """Raise ValueError for a field whose value is not known when ids are given."""
+        if self.part and (
+            self.part not in PARTS or not isinstance(self.field, models.DateField)
+        ):
+            raise ValueError(
+                f"{self.text!r} in per= is no field of the model, and none of "
+                f"{', '.join(PARTS)} of a date."
+            )
+        if not self.field.concrete or self.field.many_to_many:
+            raise ValueError(f"{self.text!r} in per= has no column.")
+        if getattr(self.field, "auto_now", False) or getattr(
+            self.field, "auto_now_add", False
+        ):
+            raise ValueError(
+                f"{self.text!r} in per= has no value before the row is written: use "
+                f"default=timezone.now in place of auto_now or auto_now_add."
+            )
+
     def value_of(self, instance: models.Model) -> Any:
         """Return the value that a row of the instance would have."""
         field, label = self.field, instance._meta.label

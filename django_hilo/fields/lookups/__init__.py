@@ -52,13 +52,16 @@ class Part(models.Transform):
             )
         lhs, params = compiler.compile(self.lhs)
         try:
-            computed: Sql = database.sql_of(self.lookup_name, lhs, tuple(params))
+            computed: Sql = database.sql_of(self._part(), lhs, tuple(params))
         except KeyError:  # that of a bucket
             raise NotSupportedError(
                 f"{connection.display_name} cannot compute the RavenDB hash of an id. "
                 f"{_remedy(self.lhs)}"
             ) from None
         return computed
+
+    def _part(self) -> str:
+        return self.lookup_name
 
     def _stored_column(self) -> Col | None:
         """Return the column that stores the values of the transform, or None.
@@ -91,10 +94,26 @@ class Part(models.Transform):
 
 
 class Number(Part):
-    """The number of an id; NULL for any other text."""
+    """The number of an id; NULL for any other text.
+
+    In a series it is the number at the end of any text.
+    """
 
     lookup_name = "number"
     output_field = models.BigIntegerField(name="number of an id")
+
+    def _part(self) -> str:
+        field: Any = self.lhs.output_field
+        while field.remote_field is not None:
+            field = field.target_field
+        return "number_at_end" if getattr(field, "per", ()) else "number"
+
+
+class Start(Part):
+    """What is before the digits at the end of a text; no lookup."""
+
+    lookup_name = "start"
+    output_field = models.CharField()
 
 
 class Collection(Part):

@@ -6,7 +6,12 @@ A match goes from ``\K``, or the start, to a lookahead.
 from typing import Any
 
 from django_hilo import identifiers
-from django_hilo.fields.lookups.patterns import Sql, after_dollar, character_classes
+from django_hilo.fields.lookups.patterns import (
+    Sql,
+    after_dollar,
+    character_classes,
+    number_of,
+)
 from django_hilo.identifiers import MAX_WIDTH
 
 
@@ -15,9 +20,30 @@ def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
         # It compares bytes. LOCATE() asks the collation, which may know other dollars.
         place = f"CHAR_LENGTH(SUBSTRING_INDEX({text}, '$', 1)) + 1"
         return after_dollar(text, params, place, "CHAR_LENGTH")
+    if part in {"start", "number_at_end"}:
+        return at_end(part, text, params)
     sql, pattern = _PARTS[part]
     # A parameter, as backslashes in a literal depend on NO_BACKSLASH_ESCAPES.
     return sql % f"NULLIF(REGEXP_SUBSTR({text}, %s), '')", (*params, pattern)
+
+
+def at_end(part: str, text: str, params: tuple[Any, ...]) -> Sql:
+    """Return the SQL of the digits at the end as a number, or of what is before."""
+    digits = f"REGEXP_SUBSTR({text}, %s)"
+    number = number_of(
+        digits, f"TRIM(LEADING '0' FROM {digits})", "CHAR_LENGTH", "SIGNED"
+    )
+    # MySQL finds NULL where there is no digit.
+    length = f"CHAR_LENGTH({text}) - COALESCE(CHAR_LENGTH({digits}), 0)"
+    sql = f"LEFT({text}, {length})" if part == "start" else number
+    values = (*params, _AT_END) if params else (_AT_END,)
+    found: tuple[Any, ...] = ()
+    for piece in sql.split(digits)[:-1]:
+        found += params * piece.count(text) + values
+    return sql, found + params * sql.rpartition(digits)[2].count(text)
+
+
+_AT_END = "[0-9]+\\z"
 
 
 def _digits(limit: str) -> str:

@@ -13,6 +13,8 @@ from django_hilo.fields.lookups.patterns import Sql
 def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
     if part == "anchor":
         return mariadb.sql_of(part, text, params)
+    if part in {"start", "number_at_end"}:
+        return mariadb.at_end(part, f"CONVERT({text} USING utf8mb4)", params)
     sql, pattern = _PARTS[part]
     # In the definition of an index a column is of another character set than a literal.
     found = f"REGEXP_SUBSTR(REGEXP_SUBSTR(CONVERT({text} USING utf8mb4), %s), %s)"

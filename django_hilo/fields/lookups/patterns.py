@@ -8,7 +8,7 @@ it would no longer find them.
 
 from typing import Any
 
-from django_hilo.identifiers import SEPARATORS
+from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, SEPARATORS
 
 # SQL, and its parameters.
 Sql = tuple[str, tuple[Any, ...]]
@@ -40,3 +40,15 @@ def after_dollar(text: str, params: tuple[Any, ...], place: str, length: str) ->
         f"THEN SUBSTR({text}, {place} + 1) END"
     )
     return sql, params * sql.count(text)
+
+
+def number_of(digits: str, trimmed: str, length: str, kind: str) -> str:
+    """Return the SQL of the number that digits are, NULL if it is 0 or over 2^63-1.
+
+    ``trimmed`` are the digits without leading zeros.
+    """
+    return (
+        f"CASE WHEN {length}({trimmed}) BETWEEN 1 AND {MAX_WIDTH - 1}"
+        f" OR ({length}({trimmed}) = {MAX_WIDTH} AND {trimmed} <= '{MAX_NUMBER}')"
+        f" THEN CAST({digits} AS {kind}) END"
+    )

@@ -6,7 +6,12 @@ A single pattern with all bounds in it takes more than ten times as long.
 import string
 from typing import Any
 
-from django_hilo.fields.lookups.patterns import Sql, after_dollar, character_classes
+from django_hilo.fields.lookups.patterns import (
+    Sql,
+    after_dollar,
+    character_classes,
+    number_of,
+)
 from django_hilo.identifiers import (
     MAX_COLLECTION_LENGTH,
     MAX_NUMBER,
@@ -31,6 +36,12 @@ def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
     bytewise = f'({text}) COLLATE "C"'
     if part == "anchor":
         return after_dollar(text, params, f"STRPOS({bytewise}, '$')", "LENGTH")
+    if part in {"start", "number_at_end"}:
+        start = f"RTRIM({bytewise}, '{string.digits}')"
+        digits = f"SUBSTR({bytewise}, LENGTH({start}) + 1)"
+        number = number_of(digits, f"LTRIM({digits}, '0')", "LENGTH", "bigint")
+        sql = start if part == "start" else number
+        return sql, params * sql.count(text)
     document = f"SPLIT_PART({bytewise}, '$', 1)"
     untagged = f"RTRIM({document}, {_TAG})"
     # The text before the number.

@@ -1,13 +1,14 @@
 """SQL functions for connections to SQLite, which has no regular expressions."""
 
 from functools import partial
+from string import digits
 from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from django_hilo.fields.lookups.patterns import Sql, after_dollar
+from django_hilo.fields.lookups.patterns import Sql, after_dollar, number_of
 from django_hilo.identifiers import parse_or_none
 from django_hilo.sharding import bucket_of
 
@@ -15,6 +16,13 @@ from django_hilo.sharding import bucket_of
 def sql_of(part: str, text: str, params: tuple[Any, ...] = ()) -> Sql:
     if part == "anchor":
         return after_dollar(text, params, f"INSTR({text}, '$')", "LENGTH")
+    if part in {"start", "number_at_end"}:
+        start = f"RTRIM({text}, '{digits}')"
+        number = f"SUBSTR({text}, LENGTH({start}) + 1)"
+        trimmed = f"LTRIM({number}, '0')"
+        sql = number_of(number, trimmed, "LENGTH", "INTEGER")
+        sql = start if part == "start" else sql
+        return sql, params * sql.count(text)
     if part == "bucket":
         bucket_of("")  # Raise if xxhash is missing; SQLite hides errors of functions.
     return f"django_hilo_{part}({text})", params

@@ -9,8 +9,14 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._allocation.find import resolve
 from django_hilo._allocation.registry import home_of
+from django_hilo._operations.highest_in_series import highest_in_series
 from django_hilo._operations.highest_numbers import check_jump, highest_number, sparing
-from django_hilo._operations.locations import aliases, fields_on, gapless_fields_on
+from django_hilo._operations.locations import (
+    aliases,
+    fields_on,
+    gapless_fields_on,
+    series_fields_on,
+)
 from django_hilo._operations.report import reach, told
 from django_hilo.counters.gapless import last_gapless_number, seed_gapless_number
 from django_hilo.exceptions import HiLoError
@@ -65,6 +71,7 @@ class Command(BaseCommand):
         wanted = {name.lower() for name in options["collections"]}
         tasks = [(field, self.raise_one) for field in fields_on(using)]
         tasks += [(field, self.raise_gapless) for field in gapless_fields_on(using)]
+        tasks += [(field, self.raise_series) for field in series_fields_on(using)]
         if not tasks:
             elsewhere = [alias for alias in aliases() if any(fields_on(alias))]
             if elsewhere:
@@ -122,6 +129,21 @@ class Command(BaseCommand):
         raise_it = partial(seed_gapless_number, collection, found[0], using)
         current = last_gapless_number(collection, using)
         self.raise_if_lower(name, current, found, raise_it)
+
+    def raise_series(self, field: Any, using: str) -> None:
+        for series, number in highest_in_series(field, using):
+            found = number, series.format.text(number)
+            raise_it: Callable[[], object]
+            if field.ids.is_gapless:
+                name = f"{field}: the last gapless number of {series.name!r}"
+                current = last_gapless_number(series.name, using)
+                raise_it = partial(seed_gapless_number, series.name, number, using)
+            else:
+                counter = resolve(series, using)
+                name = f"{field}: Max of {series.name!r}"
+                current = counter.source.read_max(counter.using)
+                raise_it = partial(counter.source.raise_floor, counter.using, number)
+            self.raise_if_lower(f"{name} on {using!r}", current, found, raise_it)
 
     def raise_if_lower(
         self,
