@@ -174,6 +174,17 @@ def _series_errors(field: IdField) -> Iterator[Error]:
             "and look='INV-{date.year}-{number:04}' to a format of these.",
         )
         return
+    left_out = [path.text for path in rule.paths if path.text not in rule.written]
+    if left_out and field.unique:
+        yield _error(
+            field,
+            "E113",
+            f"It is unique, but the look leaves out {', '.join(left_out)}: ids of two "
+            f"series would be the same.",
+            "Let the look write each path of per=, or use a UniqueConstraint of the "
+            "field and those that it leaves out, and not unique=True.",
+        )
+        return
     left_out = [path.field.name for path in rule.paths if path.text not in rule.written]
     if not any(set(left_out) >= names for names in _unique_beside(field_of_series)):
         where = f"unique together with {', '.join(left_out)}" if left_out else "unique"
