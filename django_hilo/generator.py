@@ -16,17 +16,14 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import Error
 
 from django_hilo._allocation import explicit_ids, memory
 from django_hilo._allocation.allocate import allocate, allocate_one
 from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import AnyTarget, find
-from django_hilo._database.identity import in_schema, is_still_there
-from django_hilo._database.own_connection import close_unused
+from django_hilo._allocation.give_back import give_back
 from django_hilo.counters.own import OwnCounter
-from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_anchor, check_number
 
 __all__ = [
@@ -144,24 +141,7 @@ def return_ranges(using: str | None = None) -> int:
     returned. Those that cannot be returned are logged and become gaps. The process may
     ask for ids again afterwards.
     """
-    returned = 0
-    failed = set()
-    for held in memory.current().memories(using):
-        cached, source = held.shrink(held.newest), held.source
-        database, alias = held.database, held.database.alias
-        is_away = alias in failed or not is_still_there(database)
-        if cached is None or source is None or is_away:
-            continue
-        try:
-            with in_schema(alias, database.schema):
-                if source.give_back(alias, cached.reservation, cached.next - 1):
-                    held.returned(cached)
-                    returned += 1
-        except (Error, HiLoError) as error:
-            failed.add(alias)
-            logger.warning("Unused numbers on %r become a gap: %s", alias, error)
-    close_unused()
-    return returned
+    return give_back(memory.current().memories(using))
 
 
 async def areturn_ranges(using: str | None = None) -> int:

@@ -17,6 +17,7 @@ from django.dispatch import receiver
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.give_back import give_back
 from django_hilo._allocation.in_tests import counter_of_test
 from django_hilo._allocation.registry import (
     CounterField,
@@ -73,6 +74,8 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
         counter.may_be_tested = is_test_process() and isinstance(
             counter.source, OwnCounter
         )
+        if isinstance(target, Series):
+            _forget_old_series(counter.key)
         if _is_kept(called[0], counter):
             if len(found) >= _MOST:
                 found.clear()
@@ -80,6 +83,16 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
             place = [database[each] for each in ("NAME", "HOST", "PORT")]
             found[called] = counter, database, place, _installed()
     return counter_of_test(counter) if counter.may_be_tested else counter
+
+
+def _forget_old_series(used: memory.Key) -> None:
+    """Keep the series that were used last, and return what others hold."""
+    pool = memory.current()
+    old = pool.old_series(used, 2 * _MOST)
+    if old:
+        give_back(map(pool.memory, old))
+        for key in old:
+            pool.forget_one(key)
 
 
 def _is_kept(named: Any, counter: Counter) -> bool:

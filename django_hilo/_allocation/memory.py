@@ -235,6 +235,8 @@ class Pool:
         self.found = _Found()
         # Without a lock: each access is one step of a dict.
         self._memories: dict[Key, Memory] = {}
+        # The keys of series, those that were found last at the end.
+        self._series: dict[Key, None] = {}
 
     def memory(self, key: Key) -> Memory:
         """Return the memory of a counter, a new one the first time."""
@@ -242,6 +244,16 @@ class Pool:
         if memory is None:
             memory = self._memories.setdefault(key, Memory(key))
         return memory
+
+    def old_series(self, used: Key, most: int) -> list[Key]:
+        """Note that a series is used; return half of them if there are too many."""
+        self._series.pop(used, None)
+        self._series[used] = None
+        if len(self._series) <= most:
+            return []
+        # A copy is one step; other threads may look, too.
+        old = list(self._series)[: most // 2]
+        return [key for key in old if self._series.pop(key, key) is not key]
 
     def seen(self, key: Key) -> int:
         """Return the highest number seen of a counter; 0: it may not exist."""

@@ -14,6 +14,7 @@ from django.utils import timezone as django_timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from django_hilo._allocation import memory
 from django_hilo.checks.fields import check_field
 from django_hilo.counters.gapless import last_gapless_number
 from django_hilo.exceptions import HiLoError
@@ -476,3 +477,21 @@ def test_migrations_name_the_options():
         "look": "INV-{date.year}-{number:04}",
         "max_length": 64,
     }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_keeps_the_series_that_it_used_last(monkeypatch):
+    """And returns the numbers that it holds of others."""
+    monkeypatch.setattr("django_hilo._allocation.find._MOST", 10)
+    memory.after_fork_in_child()
+    places = [f"2026-01-{day:02}T12:00Z" for day in range(1, 22)]
+    for at in places:
+        Visit.objects.create(at=at)
+    kept = {key[1] for key in memory.current()._memories if "visits" in key[1]}
+    assert len(kept) == 11
+    assert "visits.2026.1.21" in kept
+    assert "visits.2026.1.1" not in kept
+    rows = dict(HiLoDocument.objects.values_list("collection", "max"))
+    assert (rows["visits.2026.1.1"], rows["visits.2026.1.21"]) == (1, 32)
+    again = Visit.objects.create(at=places[0])
+    assert again.pk == "visits.2026.1.1/2"
