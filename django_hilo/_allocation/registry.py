@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeGuard
@@ -12,6 +13,7 @@ from django.db import models, router
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.source import Source
+from django_hilo.identifiers import is_counter_name
 
 
 class CounterField(Protocol):
@@ -77,6 +79,13 @@ def series_fields() -> Iterator[Any]:
                 each: Any = field
                 if getattr(each, "per", ()) and not each.is_copy:
                     yield each
+
+
+def series_fields_of(name: str) -> list[Any]:
+    """Return the fields that have a series whose counter may have this name."""
+    found = [f for f in series_fields() if is_counter_name(name)]
+    starts = [(f, f.collection_name.lower()) for f in found]
+    return [f for f, start in starts if re.match(rf"{re.escape(start)}[.=]", name)]
 
 
 def fields_of(collection: str) -> list[Any]:

@@ -6,7 +6,11 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
-from django_hilo._allocation.registry import fields_of, home_of, named_source
+from django_hilo._allocation.registry import (
+    fields_of,
+    home_of,
+    named_source,
+)
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import RangeNotLent
@@ -35,6 +39,7 @@ def known_counter(collection: str, using: str | None = None) -> Counter:
     Raises LookupError for any other, so that a typo does not create a counter, and
     else as `counter_of`.
     """
+    _refuse_series(collection)
     counter = counter_of(collection, using)
     is_known = counter.field is not None or not isinstance(counter.source, OwnCounter)
     # A counter that this process drew from needs no look into the database.
@@ -58,6 +63,7 @@ def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
     On the database of the rows: that is where gapless numbers are counted. Raises
     `RangeNotLent` for a collection with a source.
     """
+    _refuse_series(collection)
     source = named_source(collection)
     if source is not None:
         raise RangeNotLent(
@@ -80,3 +86,15 @@ def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
         known_counter(collection, using)
     parts = (counter.source, counter.field, counter.width)
     return Counter(counter.collection, alias, *parts)
+
+
+def _refuse_series(collection: str) -> None:
+    """Raise LookupError for a series, whose numbers only the saves of objects give."""
+    if is_counter_name(collection):
+        raise LookupError(
+            _(
+                "%(collection)r is a series: its numbers are assigned when objects are "
+                "saved."
+            )
+            % {"collection": collection}
+        )

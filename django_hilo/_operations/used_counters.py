@@ -5,7 +5,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from django_hilo._allocation.find import resolve
-from django_hilo._allocation.registry import fields_of, given_source
+from django_hilo._allocation.registry import (
+    fields_of,
+    given_source,
+    series_fields_of,
+)
 from django_hilo._operations.locations import served_by
 from django_hilo.exceptions import CounterNotUsed
 from django_hilo.models import HiLoDocument
@@ -17,7 +21,7 @@ def fields_using(document: HiLoDocument) -> list[Any]:
     Integer keys have another one on PostgreSQL, and none with a node tag. Collections
     with a source have another one, too.
     """
-    found = []
+    found = series_fields_of(document.collection)
     for field in fields_of(document.collection):
         is_plain = not field.is_integer and given_source(field) is None
         if is_plain or _counts(document, field):

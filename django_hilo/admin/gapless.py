@@ -9,14 +9,14 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_hilo._allocation.registry import fields_of
+from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._operations import edit_gapless
 from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
 from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import home_databases, key_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
-from django_hilo.identifiers import MAX_NUMBER, IdFormat
+from django_hilo.identifiers import MAX_NUMBER, IdFormat, is_counter_name
 from django_hilo.models import GaplessCounter
 
 
@@ -60,13 +60,16 @@ class GaplessCounterAdmin(NumberAdmin):
     def next_id(self, counter: GaplessCounter) -> str:
         if counter.last == MAX_NUMBER:
             return gettext("none: this counter has reached 2^63-1")
+        if is_counter_name(counter.collection):
+            return str(counter.last + 1)  # how a series writes it, its rows know
         fields = self.fields_using(counter)
         name = fields[0].collection_name if fields else self.collection_name(counter)
         return IdFormat.of(name, settings.SEPARATOR).text(counter.last + 1)
 
     def fields_using(self, counter: GaplessCounter) -> list[Any]:
         collection = self.collection_name(counter)
-        return [*gapless_fields_of(collection), *fields_of(collection)]
+        found = [*gapless_fields_of(collection), *fields_of(collection)]
+        return [*found, *series_fields_of(collection)]
 
     def shown(self, request: HttpRequest) -> list[str]:
         return ["collection_name", "next_id", "used_by"]
