@@ -24,7 +24,7 @@ INSTALLED_APPS = [
     "tests.apps.records",
     "tests.apps.buckets",
     "tests.apps.numbers",
-    "tests.apps.bills",
+    "tests.apps.series",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -23,13 +23,13 @@ from django_hilo.fields._series import name_of_series, split_number
 from django_hilo.generator import next_id, next_number
 from django_hilo.identifiers import is_counter_name
 from django_hilo.models import GaplessCounter, HiLoDocument
-from tests.apps.bills.models import (
-    Bill,
+from tests.apps.series.models import (
     BlueSlip,
+    Charge,
     CreditNote,
     PinkSlip,
+    Request,
     Tenant,
-    Ticket,
     Visit,
 )
 from tests.support.rollbacks import Undo
@@ -44,7 +44,7 @@ def tenants() -> list[Tenant]:
     return Tenant.objects.bulk_create([Tenant(id="tenants/7-A"), Tenant(id="acme")])
 
 
-def numbers(model=Bill, field="number") -> list[tuple[str, str]]:
+def numbers(model=Charge, field="number") -> list[tuple[str, str]]:
     return list(
         model.objects.values_list("tenant_id", field).order_by("tenant_id", field)
     )
@@ -116,7 +116,7 @@ class TestSaving:
             (tenants[0], datetime(2026, 5, 1)),
             (tenants[0], "2027-01-01"),
         ]:
-            Bill.objects.create(tenant=tenant, date=day)
+            Charge.objects.create(tenant=tenant, date=day)
         assert numbers() == [
             ("acme", "INV-2026-0001"),
             ("tenants/7-A", "INV-2026-0001"),
@@ -124,39 +124,39 @@ class TestSaving:
             ("tenants/7-A", "INV-2027-0001"),
         ]
         assert dict(GaplessCounter.objects.values_list("pk", "last")) == {
-            "bills.acme.2026": 1,
-            "bills.tenants/7-a.2026": 2,
-            "bills.tenants/7-a.2027": 1,
+            "charges.acme.2026": 1,
+            "charges.tenants/7-a.2026": 2,
+            "charges.tenants/7-a.2027": 1,
         }
 
     def test_a_rollback_gives_the_number_back(self, tenants):
-        lost = Bill(tenant=tenants[0], date="2026-03-01")
+        lost = Charge(tenant=tenants[0], date="2026-03-01")
         with pytest.raises(Undo), transaction.atomic():
             lost.save()
             raise Undo
         assert lost.number == "INV-2026-0001"
-        other = Bill.objects.create(tenant=tenants[0], date="2026-03-01")
+        other = Charge.objects.create(tenant=tenants[0], date="2026-03-01")
         lost.pk = None
         lost.save()
         assert (other.number, lost.number) == ("INV-2026-0001", "INV-2026-0002")
 
     def test_a_hilo_series(self, tenants):
-        made = [Ticket.objects.create(tenant=tenants[n]).number for n in (0, 1, 0)]
+        made = [Request.objects.create(tenant=tenants[n]).number for n in (0, 1, 0)]
         assert made == ["SUP-1", "SUP-1", "SUP-2"]
-        rows = HiLoDocument.objects.filter(collection__startswith="tickets.")
+        rows = HiLoDocument.objects.filter(collection__startswith="requests.")
         assert sorted(rows.values_list("pk", "max")) == [
-            ("tickets.acme/", 1),
-            ("tickets.tenants/7-a/", 2),
+            ("requests.acme/", 1),
+            ("requests.tenants/7-a/", 2),
         ]
 
     def test_bulk_create_of_many_series(self, tenants):
-        bills = [
-            Bill(tenant=tenant, date=f"{year}-01-01")
+        charges = [
+            Charge(tenant=tenant, date=f"{year}-01-01")
             for year in (2027, 2026, 2027)
             for tenant in tenants
         ]
-        Bill.objects.bulk_create(bills)
-        assert [each.number for each in bills] == [
+        Charge.objects.bulk_create(charges)
+        assert [each.number for each in charges] == [
             "INV-2027-0001",
             "INV-2027-0001",
             "INV-2026-0001",
@@ -164,51 +164,53 @@ class TestSaving:
             "INV-2027-0002",
             "INV-2027-0002",
         ]
-        more = [Ticket(tenant=tenant) for tenant in tenants * 2]
-        Ticket.objects.bulk_create(more)
+        more = [Request(tenant=tenant) for tenant in tenants * 2]
+        Request.objects.bulk_create(more)
         assert [each.number for each in more] == ["SUP-1", "SUP-1", "SUP-2", "SUP-2"]
 
     def test_two_statements_a_series_at_most(self, tenants):
-        Bill.objects.create(tenant=tenants[0], date="1990-01-01")  # ids in memory
-        bills = [Bill(tenant=tenants[0], date=f"{2000 + n}-01-01") for n in range(20)]
+        Charge.objects.create(tenant=tenants[0], date="1990-01-01")  # ids in memory
+        charges = [
+            Charge(tenant=tenants[0], date=f"{2000 + n}-01-01") for n in range(20)
+        ]
         with CaptureQueriesContext(connection) as queries:
-            Bill.objects.bulk_create(bills)
+            Charge.objects.bulk_create(charges)
         of_counters = [q for q in queries if "django_hilo_gaplesscounter" in q["sql"]]
         assert 3 <= len(of_counters) <= 2 * 20
-        assert {each.number[-4:] for each in bills} == {"0001"}
+        assert {each.number[-4:] for each in charges} == {"0001"}
 
     def test_a_related_object_that_had_no_key_yet(self):
         tenant = Tenant()
-        bill = Bill(tenant=tenant, date="2026-01-01")
+        charge = Charge(tenant=tenant, date="2026-01-01")
         tenant.save()
-        bill.save()
-        assert bill.number == "INV-2026-0001"
-        assert last_gapless_number(f"bills.{tenant.pk.lower()}.2026") == 1
+        charge.save()
+        assert charge.number == "INV-2026-0001"
+        assert last_gapless_number(f"charges.{tenant.pk.lower()}.2026") == 1
 
     def test_assign_ids_leaves_gapless_numbers_to_the_save(self, tenants):
-        bill, ticket = Bill(tenant=tenants[0], date="2026-01-01"), Ticket()
-        Bill.objects.assign_ids([bill])
-        assert bill.pk and bill.number is None
+        charge, request = Charge(tenant=tenants[0], date="2026-01-01"), Request()
+        Charge.objects.assign_ids([charge])
+        assert charge.pk and charge.number is None
         with pytest.raises(HiLoError, match=r"'tenant', .* is None. Set it before"):
-            Ticket.objects.assign_ids([ticket])
-        ticket.tenant = tenants[0]
-        Ticket.objects.assign_ids([ticket])
-        assert ticket.number == "SUP-1"
-        ticket.save()
-        assert numbers(Ticket) == [("tenants/7-A", "SUP-1")]
+            Request.objects.assign_ids([request])
+        request.tenant = tenants[0]
+        Request.objects.assign_ids([request])
+        assert request.number == "SUP-1"
+        request.save()
+        assert numbers(Request) == [("tenants/7-A", "SUP-1")]
 
     def test_async(self, tenants):
         async def create():
-            return await Bill.objects.acreate(tenant=tenants[0], date="2026-01-01")
+            return await Charge.objects.acreate(tenant=tenants[0], date="2026-01-01")
 
         assert async_to_sync(create)().number == "INV-2026-0001"
 
     def test_on_another_database(self, tenants):
-        Bill.objects.create(tenant=tenants[0], date="2026-01-01")
-        there = Bill.objects.using("other")
+        Charge.objects.create(tenant=tenants[0], date="2026-01-01")
+        there = Charge.objects.using("other")
         Tenant.objects.using("other").create(id="acme")
         assert there.create(tenant_id="acme", date="2026-01-01").number.endswith("0001")
-        assert last_gapless_number("bills.acme.2026", "other") == 1
+        assert last_gapless_number("charges.acme.2026", "other") == 1
 
     def test_children_and_models_of_an_abstract_one(self, tenants):
         notes = [CreditNote.objects.create(tenant=tenants[0], date="2026-01-01")]
@@ -235,26 +237,26 @@ class TestSaving:
 
     def test_fixtures_keep_their_numbers(self, tenants):
         known = {"tenant": tenants[0], "date": "2026-01-01"}
-        Bill.objects.create(number="INV-2026-0041", **known)
-        text = serialize("json", Bill.objects.all())
-        Bill.objects.all().delete()
+        Charge.objects.create(number="INV-2026-0041", **known)
+        text = serialize("json", Charge.objects.all())
+        Charge.objects.all().delete()
         GaplessCounter.objects.all().delete()
         for each in deserialize("json", text):
             each.save()
-        assert Bill.objects.create(**known).number == "INV-2026-0042"
+        assert Charge.objects.create(**known).number == "INV-2026-0042"
 
     def test_a_changed_date_leaves_the_number(self, tenants):
-        bill = Bill.objects.create(tenant=tenants[0], date="2026-01-01")
-        bill.date = date(2027, 1, 1)
-        bill.save()
-        assert Bill.objects.get().number == "INV-2026-0001"
+        charge = Charge.objects.create(tenant=tenants[0], date="2026-01-01")
+        charge.date = date(2027, 1, 1)
+        charge.save()
+        assert Charge.objects.get().number == "INV-2026-0001"
 
 
 class TestExplicitTexts:
     pytestmark = on_tables
 
     def create(self, tenant, day="2026-01-01", **given):
-        return Bill.objects.create(tenant=tenant, date=day, **given).number
+        return Charge.objects.create(tenant=tenant, date=day, **given).number
 
     def test_raise_the_series_that_they_name(self, tenants):
         self.create(tenants[0], "2027-01-01", number="INV-2026-0007")
@@ -263,16 +265,16 @@ class TestExplicitTexts:
         assert self.create(tenants[1]) == "INV-2026-0001"
 
     def test_raise_that_of_their_row_where_the_look_names_none(self, tenants):
-        Ticket.objects.create(tenant=tenants[0], number="SUP-7")
-        made = [Ticket.objects.create(tenant=each).number for each in tenants]
+        Request.objects.create(tenant=tenants[0], number="SUP-7")
+        made = [Request.objects.create(tenant=each).number for each in tenants]
         assert made == ["SUP-8", "SUP-1"]
 
     def test_beside_others_in_one_bulk_create(self, tenants):
-        Bill.objects.bulk_create(
+        Charge.objects.bulk_create(
             [
-                Bill(tenant=tenants[0], date="2026-01-01", number="INV-2026-0009"),
-                Bill(tenant=tenants[0], date="2026-01-01"),
-                Bill(tenant=tenants[1], date="2026-01-01"),
+                Charge(tenant=tenants[0], date="2026-01-01", number="INV-2026-0009"),
+                Charge(tenant=tenants[0], date="2026-01-01"),
+                Charge(tenant=tenants[1], date="2026-01-01"),
             ]
         )
         assert numbers() == [
@@ -284,7 +286,7 @@ class TestExplicitTexts:
     @pytest.mark.parametrize("text", ["old 5", "INV-26-x5", "INV-2026-", "5"])
     def test_others_raise_nothing(self, tenants, text):
         with pytest.warns(RuntimeWarning) if text != "x" else pytest.raises(Undo):
-            Bill._meta.get_field("number")._has_warned = False
+            Charge._meta.get_field("number")._has_warned = False
             self.create(tenants[0], number=text)
         assert self.create(tenants[0]) == "INV-2026-0001"
 
@@ -293,11 +295,11 @@ class TestExplicitTexts:
             self.create(tenants[0], number="INV-2026-99999999999")
 
     def test_validation(self, tenants):
-        bill = Bill(tenant=tenants[0], date="2026-01-01", number="INV-2026-0003")
-        bill.full_clean()
-        bill.number = "other"
+        charge = Charge(tenant=tenants[0], date="2026-01-01", number="INV-2026-0003")
+        charge.full_clean()
+        charge.number = "other"
         with pytest.raises(ValidationError, match="is not an id of"):
-            bill.full_clean()
+            charge.full_clean()
 
     def test_a_series_without_a_look_is_named_by_the_text(self):
         PinkSlip.objects.create(place="Oslo", slip="pinkslips.bergen/5")
@@ -322,8 +324,8 @@ class TestMissingValues:
     )
     def test_are_named(self, tenants, given, path):
         with pytest.raises(HiLoError, match=path):
-            Bill.objects.create(**given)
-        assert not Bill.objects.exists()
+            Charge.objects.create(**given)
+        assert not Charge.objects.exists()
 
     def test_a_target_that_says_no_series(self, tenants):
         for target in (Visit, Visit._meta.pk):
@@ -338,17 +340,17 @@ class TestRaisingTheSeries:
     pytestmark = on_tables
 
     def test_a_series_that_its_rows_outgrew(self, tenants):
-        """A ticket that another tenant got, and counters of an old backup."""
-        ticket = Ticket.objects.create(tenant=tenants[0], number="SUP-2")
-        bill = Bill.objects.create(tenant=tenants[0], date="2026-01-01")
-        Bill.objects.filter(pk=bill.pk).update(date="2027-05-05")
-        Ticket.objects.filter(pk=ticket.pk).update(tenant=tenants[1])
-        Ticket.objects.create(tenant=tenants[1])
+        """A request that another tenant got, and counters of an old backup."""
+        request = Request.objects.create(tenant=tenants[0], number="SUP-2")
+        charge = Charge.objects.create(tenant=tenants[0], date="2026-01-01")
+        Charge.objects.filter(pk=charge.pk).update(date="2027-05-05")
+        Request.objects.filter(pk=request.pk).update(tenant=tenants[1])
+        Request.objects.create(tenant=tenants[1])
         GaplessCounter.objects.all().delete()
         with pytest.raises(IntegrityError):
-            Ticket.objects.create(tenant=tenants[1])
+            Request.objects.create(tenant=tenants[1])
         with pytest.raises(IntegrityError) as refused:
-            Bill.objects.create(tenant=tenants[0], date="2026-01-01")
+            Charge.objects.create(tenant=tenants[0], date="2026-01-01")
         assert (
             "run manage.py hilo_raise_max --database=default"
             in (refused.value.__notes__[0])
@@ -356,25 +358,25 @@ class TestRaisingTheSeries:
 
         call_command("hilo_raise_max", verbosity=0)
 
-        assert Ticket.objects.create(tenant=tenants[1]).number == "SUP-3"
+        assert Request.objects.create(tenant=tenants[1]).number == "SUP-3"
         made = [
-            Bill.objects.create(tenant=tenants[0], date=f"{year}-01-01").number
+            Charge.objects.create(tenant=tenants[0], date=f"{year}-01-01").number
             for year in (2026, 2027)
         ]
         assert made == ["INV-2026-0002", "INV-2027-0001"]
 
     def test_500_numbers_of_before(self, tenants, capsys):
-        Bill.objects.bulk_create(
-            [Bill(tenant=tenants[0], date="2026-01-01") for _ in range(500)]
+        Charge.objects.bulk_create(
+            [Charge(tenant=tenants[0], date="2026-01-01") for _ in range(500)]
         )
         GaplessCounter.objects.all().delete()
         call_command("hilo_raise_max", "--dry-run")
         assert (
-            "bills.Bill.number: the last gapless number of 'bills.tenants/7-a.2026' on "
+            "series.Charge.number: the last gapless number of 'charges.tenants/7-a.2026' on "
             "'default' would be raised from 0 to 500." in capsys.readouterr().out
         )
-        call_command("hilo_raise_max", "bills", verbosity=0)
-        assert Bill.objects.create(tenant=tenants[0], date="2026-01-01").number == (
+        call_command("hilo_raise_max", "charges", verbosity=0)
+        assert Charge.objects.create(tenant=tenants[0], date="2026-01-01").number == (
             "INV-2026-0501"
         )
 
@@ -384,10 +386,13 @@ class TestLookups:
 
     def test_numbers_are_the_digits_at_the_end(self, tenants):
         texts = ["INV-2026-0010", "x 9", "7", "none", "INV-0", f"A{2**63}"]
-        Bill.objects.bulk_create(
-            [Bill(tenant=tenants[0], date="2026-01-01", number=each) for each in texts]
+        Charge.objects.bulk_create(
+            [
+                Charge(tenant=tenants[0], date="2026-01-01", number=each)
+                for each in texts
+            ]
         )
-        rows = Bill.objects.order_by("number__number", "number")
+        rows = Charge.objects.order_by("number__number", "number")
         known = dict(rows.values_list("number", "number__number"))
         assert known == dict(zip(texts, [10, 9, 7, None, None, None], strict=True))
         assert rows.filter(number__number__gt=8).count() == 2
@@ -399,14 +404,14 @@ class TestInATestCase:
 
     @pytest.mark.parametrize("_", range(2))
     def test_numbers_start_anew(self, tenants, _):
-        made = [Ticket.objects.create(tenant=each).number for each in tenants * 2]
+        made = [Request.objects.create(tenant=each).number for each in tenants * 2]
         assert made == ["SUP-1", "SUP-1", "SUP-2", "SUP-2"]
-        bill = Bill.objects.create(tenant=tenants[0], date="2026-01-01")
-        assert bill.number == "INV-2026-0001"
+        charge = Charge.objects.create(tenant=tenants[0], date="2026-01-01")
+        assert charge.number == "INV-2026-0001"
 
 
 class TestChecks:
-    @isolate_apps("tests.apps.bills")
+    @isolate_apps("tests.apps.series")
     def field(self, field, **meta):
         class Paper(models.Model):
             tenant = models.ForeignKey(Tenant, models.PROTECT)
@@ -415,7 +420,7 @@ class TestChecks:
             number = field
 
             class Meta:
-                app_label = "bills"
+                app_label = "series"
                 constraints = meta.get("constraints", [])
 
         return Paper._meta.get_field("number")
@@ -469,7 +474,7 @@ class TestChecks:
 
 
 def test_migrations_name_the_options():
-    field = Bill._meta.get_field("number").clone()
+    field = Charge._meta.get_field("number").clone()
     _, path, _, options = field.deconstruct()
     assert path == "django_hilo.fields.GaplessIdField"
     assert options == {

@@ -15,7 +15,7 @@ class Tenant(models.Model):
     objects = HiLoManager()
 
 
-class Bill(models.Model):
+class Charge(models.Model):
     id = HiLoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, models.PROTECT)
     date = models.DateField()
@@ -27,11 +27,13 @@ class Bill(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "number"], name="one_bill_number")
+            models.UniqueConstraint(
+                fields=["tenant", "number"], name="one_charge_number"
+            )
         ]
 
 
-class Ticket(models.Model):
+class Request(models.Model):
     id = HiLoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, models.PROTECT)
     number = HiLoField(per=["tenant"], look="SUP-{number}", capacity=1, max_capacity=1)
@@ -41,7 +43,7 @@ class Ticket(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "number"], name="one_ticket_number"
+                fields=["tenant", "number"], name="one_request_number"
             )
         ]
 
@@ -55,7 +57,7 @@ class Visit(models.Model):
     objects = HiLoManager()
 
 
-class CreditNote(Bill):
+class CreditNote(Charge):
     """A child of a model with a series, which has one of its own."""
 
     credit = GaplessIdField(
