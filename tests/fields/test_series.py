@@ -372,8 +372,8 @@ class TestRaisingTheSeries:
         GaplessCounter.objects.all().delete()
         call_command("hilo_raise_max", "--dry-run")
         assert (
-            "series.Charge.number: the last gapless number of 'charges.tenants/7-a.2026' on "
-            "'default' would be raised from 0 to 500." in capsys.readouterr().out
+            "series.Charge.number: the last gapless number of "
+            "'charges.tenants/7-a.2026' on 'default' would be raised from 0 to 500." in capsys.readouterr().out
         )
         call_command("hilo_raise_max", "charges", verbosity=0)
         assert Charge.objects.create(tenant=tenants[0], date="2026-01-01").number == (
