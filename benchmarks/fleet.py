@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.bench import Bench
-from benchmarks.markdown import END, START, figure, row
+from benchmarks.markdown import figure, row
 from benchmarks.results import Curve, Finding
 from benchmarks.simulation import UNDER_LOCK, Fleet, Outcome
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/how-to/large-fleets.md"
+PLOT = Path(__file__).resolve().parent.parent / "docs/how-to/large-fleets.svg"
 WORKERS = (100, 300, 1000, 3000, 10_000)
 IN_TABLE = (100, 1000, 3000, 10_000)
 CAPACITIES = (32, 512, 4096)
@@ -30,7 +30,7 @@ HEAD = (
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Simulate fleets; write the table and the plot of the page, unless it is quick."""
+    """Simulate fleets; renew the plot of the page, unless it is quick."""
     most = bench.scaled(10_000, 1000)
     counts = [count for count in WORKERS if count <= most]
     limit = [(float(count), 1 / UNDER_LOCK) for count in counts]
@@ -52,7 +52,9 @@ def measure(bench: Bench) -> Iterator[Finding]:
     )
     print("", *lines, sep="\n")
     if not bench.is_quick:
-        publish(lines, curve)
+        from benchmarks import plots
+
+        plots.curve(curve, PLOT)
     yield curve
 
 
@@ -67,14 +69,3 @@ def cells(count: int, capacity: int, found: Outcome) -> Iterator[str]:
     yield figure(found.rate(HOUR - 15 * MINUTE, HOUR))
     yield f"{found.unused:.1%}"
     yield "timeouts" if slowly.timeouts else f"{slowly.longest:.2f} s"
-
-
-def publish(lines: list[str], curve: Curve) -> None:
-    """Write the table between the markers of the page, and the plot beside it."""
-    from benchmarks import plots
-
-    before, _, rest = PAGE.read_text().partition(START)
-    after = rest.partition(END)[2]
-    table = "\n".join(lines)
-    PAGE.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}")
-    plots.curve(curve, PAGE.with_suffix(".svg"))

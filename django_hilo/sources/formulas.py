@@ -2,7 +2,7 @@
 
 S is the number stored before a range is reserved, or the result of ``nextval``. Each
 system reads it differently, and the wrong formula gives ids twice. L1, M1 and so on are
-the names of the formulas in docs/how-to/sources.md.
+our names of the formulas.
 """
 
 from abc import ABC, abstractmethod

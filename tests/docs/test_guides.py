@@ -107,7 +107,7 @@ def test_several_databases(tmp_path, transactional_db):
     with project_in(tmp_path) as plain, database("hilo_eu") as name:
         home = plain.database
         eu = str(tmp_path / "eu.sqlite3") if CHOSEN == "sqlite" else name
-        places = {"default": home, "eu": eu, "replica": home}
+        places = {"default": home, "eu": eu}
         follower = Follower(tmp_path, home, places)
         follower.follow(page("how-to/several-databases.md"))
 

@@ -211,28 +211,6 @@ class TestChanges:
         assert shop.save(1) == ["orders/46"]
         assert "orders/45" in first
 
-    def test_separator_with_keys_rewritten(self, shop):
-        shop.save(44)
-        shop.run(
-            "from shop.models import *\n"
-            "Invoice.objects.create(order=Order.objects.create())"
-        )
-        shop.set(HILO={"SEPARATOR": ":"})
-        (migration,) = blocks("python", "Changing the separator")
-        shop.write("shop/migrations/0002_separator.py", "\n".join(migration))
-        shop.follow("Changing the separator")
-        check = (
-            "from shop.models import *\n"
-            "invoice = Invoice.objects.select_related('order').get()\n"
-            "print(invoice.pk, invoice.order.pk)\n"
-            "assert Invoice.objects.anchored_to(invoice.order).get() == invoice"
-        )
-        assert shop.run(check) == "invoices:1-A$orders:45-A orders:45-A"
-        assert shop.save(1) == ["orders:46-A"]
-        assert all(key.startswith("orders:") for key in shop.ids())
-        shop.manage("migrate", "shop", "0001")
-        assert shop.run(check) == "invoices/1-A$orders/45-A orders/45-A"
-
     def test_a_prefix_of_another_node(self, shop):
         """What the page warns of, and its remedy."""
         node = {"SHOW_NODE_TAG": False}

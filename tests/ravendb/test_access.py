@@ -1,7 +1,6 @@
 """Who may draw ids over RavenDB's protocol, and what of a token is ever written."""
 
 import logging
-import re
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any
@@ -17,7 +16,6 @@ from django.views.decorators.debug import sensitive_variables
 from django_hilo.exceptions import ConcurrencyError, ReservationTimeout
 from django_hilo.models import HiLoDocument
 from django_hilo.ravendb import access, hilo_views
-from tests.support.commands import PROJECT
 
 BUSY = "The database is busy or unavailable; try again."
 BROKEN = "The request failed; see the server's log for the reason."
@@ -327,22 +325,3 @@ def test_the_urls_pass_djangos_checks():
 
     assert django_settings.ROOT_URLCONF == "tests.urls"
     assert not [found for found in run_checks(tags=["urls"]) if "raven" in str(found)]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_documented_lines_keep_the_token_out_of_runservers_log(python):
-    docs = (PROJECT / "docs/how-to/ravendb.md").read_text()
-    lines = next(
-        b for b in re.findall(r"```python\n(.*?)```", docs, re.S) if "LOG" in b
-    )
-    code = f"""
-import logging.config, sys
-from django.utils.log import configure_logging
-{lines}
-sys.stderr = sys.stdout
-configure_logging("logging.config.dictConfig", LOGGING)
-logger = logging.getLogger("django.server")
-logger.info('"%s" %s %s', "GET /raven/TOKEN/databases/shop/hilo/next", "201", "9")
-logger.info('"%s" %s %s', "GET /admin/", "200", "9")
-"""
-    assert python(code) == '"GET /admin/" 200 9'

@@ -16,6 +16,15 @@ from tests.support.patience import PATIENCE
 PAGE = page("how-to/group-replication.md")
 # Otherwise it looks for a group for a minute, though there is none.
 ALONE = "--loose-group-replication-start-on-boot=OFF"
+MEMBERS = (
+    "SELECT member_host, member_state FROM performance_schema.replication_group_members"
+)
+CLONE = (
+    "STOP GROUP_REPLICATION",
+    "SET GLOBAL group_replication_clone_threshold = 1",
+    "START GROUP_REPLICATION",
+)
+CLONED = "SELECT state, error_message FROM performance_schema.clone_status"
 
 
 class Member(Primary, MySQL):
@@ -65,7 +74,7 @@ class Member(Primary, MySQL):
     def members(self) -> list[str]:
         """Return the states of the group's members, as this one sees them."""
         try:
-            rows = self.follow("Run-book: a rolling restart", 1)
+            rows = self.execute(MEMBERS)
             return sorted(state for _, state in rows)
         except Error:  # it does not answer
             return []
@@ -106,19 +115,19 @@ class Member(Primary, MySQL):
         return self.size == 1
 
     def shut_down(self) -> None:
-        self.follow("Run-book: a rolling restart")
+        self.execute("STOP GROUP_REPLICATION", "SHUTDOWN")
 
     def copy_data(self) -> None:
         self.install()
         self.launch(ALONE)
         self.wait_for(self.answers, "started")
         self.follow("Create the group")
-        self.follow("Run-book: a member without data")
+        self.execute(*CLONE)
         assert self.process is not None
         self.process.wait(PATIENCE)  # nothing starts it again, as systemd would
         self.launch()
         self.wait_for(self.answers, "started")
-        [status] = self.follow("Run-book: a member without data", 1)
+        [status] = self.execute(CLONED)
         assert status[0] == "Completed", status
 
     def evict(self, *, late: bool) -> None:

@@ -8,18 +8,33 @@ from tests.long.cluster.load import environment
 from tests.long.cluster.patroni.node import TTL, Etcd, Node
 from tests.support.databases import ENGINES
 from tests.support.own_server import Server, missing_programs
-from tests.support.pages import blocks, page
 from tests.support.patience import wait_until
 from tests.support.servers import answers
 
 DATABASE = "hilo"
 # As the page has it.
 RETRY_FOR = 2.0 * TTL
-PAGE = page("how-to/postgresql.md")
+HAPROXY = """\
+defaults
+    mode tcp
+    timeout connect 2s
+    timeout check 2s
+    timeout client 1h
+    timeout server 1h
+
+listen primary
+    bind 127.0.0.1:5000
+    option httpchk OPTIONS /primary
+    http-check expect status 200
+    default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+    server n1 10.0.0.1:5432 check port 8008
+    server n2 10.0.0.2:5432 check port 8008
+    server n3 10.0.0.3:5432 check port 8008
+"""
 
 
 class Proxy(Server):
-    """HAProxy with the page's configuration: it asks Patroni for the primary."""
+    """HAProxy, which asks Patroni for the primary."""
 
     system_user = "postgres"
     programs = ("haproxy",)
@@ -29,7 +44,7 @@ class Proxy(Server):
         self.nodes = nodes
 
     def install(self) -> None:
-        [text] = blocks(PAGE, "Patroni", "text")
+        text = HAPROXY
         here = {"127.0.0.1:5000": f"127.0.0.1:{self.port}"}
         for number, node in enumerate(self.nodes, 1):
             there = f"10.0.0.{number}:5432 check port 8008"

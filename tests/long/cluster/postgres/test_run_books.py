@@ -21,10 +21,10 @@ for number in range(%d):
 class TestTwoSites:
     @pytest.fixture
     def shops(self, pair, tmp_path):
-        """The shop on both sites, of one node tag, as set up by the page."""
+        """The shop on both sites, as set up by the page."""
         with pair.database("shop", template="template0") as shared:
             shops = {
-                tag: Shop(tmp_path / tag, [site], "A")
+                tag: Shop(tmp_path / tag, [site], tag)
                 for tag, site in zip("AB", pair.sites, strict=True)
             }
             for shop in shops.values():
@@ -34,46 +34,84 @@ class TestTwoSites:
             shared.subscriptions = {pair.a: "from_b", pair.b: "from_a"}
             yield shops, shared
 
-    @pytest.mark.parametrize("together", [2, 0])
-    def test_get_a_tag_each_and_keep_all_rows(self, shops, pair, together):
-        """Whether they knew of each other's counters before, or not."""
+    def test_get_all_rows(self, shops, pair):
         shops, shared = shops
         a, b = pair.sites
-        first = shops["A"].print(SAVE % (together, "early", "early"))
-        b.wait_for(lambda: len(names(shared, b)) == 2 * len(first), "up to date")
+        for tag, shop in shops.items():
+            shop.print(SAVE % (20, f"of {tag}", f"of {tag}"))
+        a.wait_for(lambda: names(shared, a) == names(shared, b), "like the other site")
+        assert len(names(shared, a)) == 80
+        b.wait_for(lambda: shared.counters(a) == shared.counters(b), "equal")
+        assert not any(map(shared.troubles, pair.sites))
+
+    def test_that_had_one_tag(self, shops, pair):
+        """By the four steps of the page."""
+        shops, shared = shops
+        a, b = pair.sites
+        shops["B"].set_tag("A")
+        early = shops["A"].print(SAVE % (2, "early", "early"))
+        b.wait_for(lambda: len(names(shared, b)) == 2 * len(early), "up to date")
         shared.cut()
-        given = {
-            tag: shop.print(SAVE % (20, f"of {tag}", f"of {tag}"))
-            for tag, shop in shops.items()
-        }
-        assert len(set(given["A"]) & set(given["B"])) > 10
+        for tag, shop in shops.items():
+            shop.print(SAVE % (20, f"of {tag}", f"of {tag}"))
         written = {site: names(shared, site) for site in pair.sites}
+        assert len(written[a].keys() & written[b].keys()) > 10
         shared.heal()
         for site in pair.sites:
             site.wait_for(lambda site=site: shared.troubles(site), "in trouble")
 
-        for site, script in scripts("Run-book: give one of them its own tag"):
-            if "manage.py" in script:
-                shops["B"].set_tag("B")
-            shops[site].shell(script, **sites(pair))
+        for site in pair.sites:
+            shared(site, f"DROP SUBSCRIPTION {shared.subscriptions[site]}")
+        shops["B"].shell(f"psql -v ON_ERROR_STOP=1 '{dsn(b)}' <<'SQL'\n{RENAME}SQL")
+        for table in "shop_order", "shop_orderline":
+            for site, other in (a, b), (b, a):
+                copy(shared, table, site, other)
+        _, *create = scripts("Set it up")[0][1].splitlines()
+        shops["A"].shell("\n".join(create), **sites(pair))
+        shops["B"].set_tag("B")
+        for shop in shops.values():
+            shop.manage("hilo_raise_max")
 
-        a.wait_for(lambda: names(shared, a) == names(shared, b), "like the other site")
-        b.wait_for(lambda: shared.counters(a) == shared.counters(b), "equal")
-        merged = names(shared, a)
         own = {key: name for key, name in written[b].items() if name == "of B"}
         renamed = {key.removesuffix("-A") + "-B": name for key, name in own.items()}
-        assert merged == {**written[a], **renamed}
+        assert names(shared, a) == names(shared, b) == {**written[a], **renamed}
+        astray = "SELECT FROM shop_orderline l JOIN shop_order o ON o.id = order_id"
+        query = f"SELECT count(*) AS n FROM ({astray} WHERE l.name <> o.name) x"
         for site in pair.sites:
-            assert shared.is_receiving(site)
-            astray = "SELECT FROM shop_orderline l JOIN shop_order o ON o.id = order_id"
-            query = f"SELECT count(*) AS n FROM ({astray} WHERE l.name <> o.name) x"
             assert shared(site, query) == [{"n": 0}]
-            query = "SELECT count(*) AS n FROM shop_orderline"
-            assert shared(site, query) == [{"n": 40 + together}]
+        before = len(names(shared, a))
         for shop in shops.values():
             shop.print(SAVE % (20, "late", "late"))
         a.wait_for(lambda: names(shared, a) == names(shared, b), "like the other site")
-        assert len(names(shared, a)) == len(merged) + 80
+        assert len(names(shared, a)) == before + 80
+        assert all(map(shared.is_receiving, pair.sites))
+
+
+RENAME = r"""
+BEGIN;
+CREATE TEMP TABLE own ON COMMIT DROP AS
+    SELECT id FROM (
+        SELECT id, xmin FROM shop_order UNION ALL SELECT id, xmin FROM shop_orderline
+    ) AS rows
+    WHERE id LIKE '%-A' AND (pg_xact_commit_timestamp_origin(xmin)).roident = 0;
+UPDATE shop_orderline SET order_id = regexp_replace(order_id, '-A$', '-B')
+    WHERE order_id IN (SELECT id FROM own);
+UPDATE shop_orderline SET id = regexp_replace(id, '-A$', '-B')
+    WHERE id IN (SELECT id FROM own);
+UPDATE shop_order SET id = regexp_replace(id, '-A$', '-B')
+    WHERE id IN (SELECT id FROM own);
+DELETE FROM django_hilo_hilodocument WHERE node_tag = 'A';
+COMMIT;
+"""
+
+
+def copy(shared: Shared, table: str, source, target) -> None:
+    """Insert the rows of one site that the other lacks."""
+    there = {row["id"] for row in shared(target, f"SELECT id FROM {table}")}
+    for row in shared(source, f"SELECT * FROM {table}"):
+        if row["id"] not in there:
+            values = ", ".join(f"'{value}'" for value in row.values())
+            shared(target, f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})")
 
 
 def names(shared: Shared, site) -> dict[str, str]:
