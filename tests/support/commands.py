@@ -1,12 +1,16 @@
 """Commands that a test waits for."""
 
+import re
 import subprocess
+import sys
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
 
+from tests.support import warm
 from tests.support.patience import LONGEST
 
 PROJECT = Path(__file__).parents[2]
@@ -30,6 +34,17 @@ def run(
 def output_of(*command: object, **options: Any) -> str:
     """Run a command; return its output without the white space around it."""
     return run(*command, **options).stdout.strip()
+
+
+def at_a_terminal(command: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Run what somebody enters in a folder; return both streams as they came."""
+    place = {"cwd": folder, "env": environment}
+    if re.fullmatch(r"python manage\.py [\w ./:=-]+", command):
+        _, *arguments = command.split()
+        done = warm.run(sys.executable, *arguments, stderr=subprocess.STDOUT, **place)
+    else:
+        done = run("bash", "-euc", f"exec 2>&1\n{command}", **place)
+    return done.stdout
 
 
 def told_by(name: str, *arguments: str, **options: Any) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from django.db import connections
 
-from tests.support.commands import PROJECT, run
+from tests.support import warm
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
 CONTRIB = [
@@ -93,10 +94,7 @@ class Project:
         return self._done(*self._python, "-m", "django", *arguments, expect=expect)
 
     def migrate(self, *apps: str) -> str:
-        """Make the migrations of apps, and apply all; return what was made.
-
-        In one process: a start takes longer than either.
-        """
+        """Make the migrations of apps, and apply all; return what was made."""
         return self.run(
             f"""
             from django.core.management import call_command
@@ -111,16 +109,14 @@ class Project:
         command = [*self._python, "-c", code_of(code), *arguments]
         return self._done(*command, expect=expect)
 
-    def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, code: str, *arguments: str) -> warm.Popen:
         """Start a piece of Python that runs beside others."""
-        return subprocess.Popen(
+        return warm.Popen(
             [*self._python, "-c", code_of(code), *arguments],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
         )
 
     @property
@@ -138,7 +134,7 @@ class Project:
 
     def _done(self, *command: str, expect: int = 0, **options: Any) -> str:
         place = {"cwd": self.folder, "env": self.environment}
-        done = run(*command, expect=expect, **place, **options)
+        done = warm.run(*command, expect=expect, **place, **options)
         return (done.stdout + (done.stderr if expect else "")).strip()
 
 
