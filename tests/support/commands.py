@@ -1,6 +1,7 @@
 """Commands that a test waits for."""
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from tests.support import warm
 from tests.support.patience import LONGEST
 
 PROJECT = Path(__file__).parents[2]
+# Without anything that a shell would change.
+_PLAIN = re.compile(r"""python manage\.py( [\w.,/:=@-]+| "[^"$`\\!]*"| '[^']*')+""")
 
 
 def run(
@@ -39,8 +42,8 @@ def output_of(*command: object, **options: Any) -> str:
 def at_a_terminal(command: str, folder: Path, environment: Mapping[str, str]) -> str:
     """Run what somebody enters in a folder; return both streams as they came."""
     place = {"cwd": folder, "env": environment}
-    if re.fullmatch(r"python manage\.py [\w ./:=-]+", command):
-        _, *arguments = command.split()
+    if _PLAIN.fullmatch(command):
+        _, *arguments = shlex.split(command)
         done = warm.run(sys.executable, *arguments, stderr=subprocess.STDOUT, **place)
     else:
         done = run("bash", "-euc", f"exec 2>&1\n{command}", **place)

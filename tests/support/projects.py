@@ -109,6 +109,20 @@ class Project:
         command = [*self._python, "-c", code_of(code), *arguments]
         return self._done(*command, expect=expect)
 
+    def pytest(self, *options: str) -> str:
+        """Run tests of the project; return what was printed."""
+        return self.run(
+            """
+            import os, sys, pytest
+            os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+            os.environ.pop("PYTEST_ADDOPTS", None)  # of plugins that are not loaded
+            names = "xdist.plugin", "pytest_django.plugin", "django_hilo.pytest_plugin"
+            plugins = [f"-p{name}" for name in names]
+            sys.exit(pytest.main(["-q", *plugins, *sys.argv[1:]]))
+            """,
+            *options,
+        )
+
     def start(self, code: str, *arguments: str) -> warm.Popen:
         """Start a piece of Python that runs beside others."""
         return warm.Popen(

@@ -30,7 +30,7 @@ PROJECT = Path(__file__).parents[2]
 MANAGE = "from django.core.management import *; execute_from_command_line()"
 # What can be imported without settings, with what it imports in turn.
 LOADED = """
-    asyncio concurrent.futures.thread csv doctest multiprocessing unittest.mock uuid
+    asyncio concurrent.futures.thread csv doctest multiprocessing pytest unittest.mock
     django.contrib.admin.checks django.contrib.auth.checks django.contrib.auth.hashers
     django.contrib.messages.storage.fallback django.contrib.sessions.backends.db
     django.core.cache.backends.locmem django.core.handlers.wsgi django.core.mail
