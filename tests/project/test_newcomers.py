@@ -50,6 +50,20 @@ def project(tmp_path_factory):
         yield project
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("Order.objects.assign_ids([Bill()])", "Expected shop.Order objects, got Bill"),
+        ("Plain.objects.assign_ids([Plain()])", "shop.Plain has no HiLo field."),
+        ("settings.HILO = {'NODE_TAG': ''}; next_id('x')", "It must be 1 to 4 upper-"),
+    ],
+)
+def test_calls(project, code, said):
+    names = "from django_hilo.generator import *\nfrom shop.models import *\n"
+    names += "from django.conf import settings\n"
+    assert matches(said, project.run(names + code, expect=1))
+
+
 def test_tables(project):
     project.set(INSTALLED_APPS=["shop"])
     said = project.manage("check", expect=1)
