@@ -124,8 +124,8 @@ def test_a_rebuilt_table_leaves_the_default_over_what_processes_hold(project):
     project.migrate("shop")
     assert "new__shop_customer" in project.manage("sqlmigrate", "shop", "0002")
     theirs = {int(text) for text in project.run(BY_DEFAULT * 3).split()}
-    output, _ = holder.communicate("\n", timeout=PATIENCE)
-    assert holder.returncode == 0, output
+    output, errors = holder.communicate("\n", timeout=PATIENCE)
+    assert holder.returncode == 0, errors
     assert len({int(text) for text in output.split()} | theirs) == 23
 
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -70,6 +70,7 @@ class Popen:
         self.stdin: Any = None
         self.stdout: Any = None
         self.returncode: int | None = None
+        self._errors: IO[str] | None = None
         self._talk = socket.socket(socket.AF_UNIX)
         self._talk.connect(_server())
         self._told = self._talk.makefile()
@@ -86,10 +87,12 @@ class Popen:
         self.pid = int(self._told.readline())
 
     def _stream(self, number: int, given: Any, before: list[int]) -> int:
+        if given == PIPE and number == 2:
+            self._errors = _file()
+            return os.dup(self._errors.fileno())
         if given == PIPE:
             reader, writer = os.pipe()
             if number:
-                assert number == 1
                 self.stdout = open(reader, encoding="utf-8")  # noqa: SIM115
                 return writer
             self.stdin = open(writer, "w", encoding="utf-8")  # noqa: SIM115
@@ -127,14 +130,17 @@ class Popen:
 
     def communicate(
         self, input: str | None = None, timeout: float = LONGEST
-    ) -> tuple[str, None]:
-        """Write the last input, if any; return the rest of the output."""
-        with suppress(BrokenPipeError, ValueError), self.stdin:
+    ) -> tuple[str, str]:
+        """Write the last input, if any; return the rest of the output, and errors."""
+        if self.stdout.closed:  # it was called before
+            return "", ""
+        with suppress(BrokenPipeError), self.stdin:
             self.stdin.write(input or "")
         with self.stdout:
-            printed = "" if self.stdout.closed else self.stdout.read()
+            printed = self.stdout.read()
         self.wait(timeout)
-        return printed, None
+        with self._errors or nullcontext():
+            return printed, _text(self._errors) if self._errors else ""
 
 
 def run(
