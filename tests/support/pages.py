@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from tests.settings import MIDDLEWARE, TEMPLATES
+from tests.settings import CONTRIB, MIDDLEWARE, TEMPLATES
 from tests.support.commands import PROJECT, at_a_terminal
 from tests.support.databases import CHOSEN
-from tests.support.projects import CONTRIB, Project, code_of
+from tests.support.projects import Project, code_of
 from tests.support.servers import runserver
 
 NAMES = {

@@ -18,13 +18,6 @@ from tests.support import warm
 from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
-CONTRIB = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
-]
 SETTINGS = """
 from tests.support.databases import CHOSEN, PATIENT, settings_for
 DATABASES = {"default": {**settings_for(CHOSEN, "project"), "NAME": %(NAME)r}}
