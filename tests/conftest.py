@@ -110,6 +110,13 @@ def emptied_faster() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def warm_ends() -> Iterator[None]:
+    """End it before a plugin wants to know which lines were run."""
+    yield
+    warm.end()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what commits: it depends on the database, and runs on each.
 

@@ -5,7 +5,6 @@ project. In all else a child is like a new process: it gets the folder, environm
 arguments and streams of its caller, and ends as Python ends.
 """
 
-import atexit
 import gc
 import importlib
 import json
@@ -191,13 +190,20 @@ def _server() -> str:
     )
     assert server.stdin and server.stdout
     assert server.stdout.readline() == b"ready\n"
+    _started.append((server, folder))
+    return address
 
-    def end() -> None:
+
+_started: list[Any] = []
+
+
+def end() -> None:
+    """End the process that forks, if there is one; else it ends with this one."""
+    _server.cache_clear()
+    while _started:
+        server, folder = _started.pop()
         server.communicate()
         folder.cleanup()
-
-    atexit.register(end)
-    return address
 
 
 def _serve(address: str) -> list[str] | None:
