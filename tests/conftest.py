@@ -14,7 +14,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from django_hilo._allocation import memory
-from tests.support.commands import output_of
+from tests.support import warm
 from tests.support.emptying import emptying
 from tests.support.patience import LONGEST
 
@@ -79,7 +79,8 @@ def python() -> Callable[..., str]:
 
     def run(code: str, *arguments: str, expect: int = 0) -> str:
         command = [sys.executable, "-W", "error", "-c", PREAMBLE + code, *arguments]
-        return output_of(*command, expect=expect, env=child_environment())
+        done = warm.run(*command, expect=expect, env=child_environment())
+        return done.stdout.strip()
 
     return run
 
@@ -107,6 +108,13 @@ def child_environment() -> dict[str, str]:
 def emptied_faster() -> Iterator[None]:
     with emptying():
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def warm_ends() -> Iterator[None]:
+    """End it before a plugin wants to know which lines were run."""
+    yield
+    warm.end()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

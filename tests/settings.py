@@ -12,12 +12,15 @@ DATABASES = {
 }
 take_names_from_environment(DATABASES)
 HILO = {"NODE_TAG": {"default": "A", "other": "B"}, **PATIENT}
-INSTALLED_APPS = [
+CONTRIB = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.sessions",
+]
+INSTALLED_APPS = [
+    *CONTRIB,
     "rest_framework",
     "drf_spectacular",
     "django_hilo",

@@ -137,16 +137,6 @@ class TestExplicitIds:
         new_process()
         assert next_number(Order) > 60
 
-    def test_an_inner_block_that_rolls_back_takes_its_floor_along(self, new_process):
-        with transaction.atomic():
-            Order.objects.create(id="orders/10-A")
-            with pytest.raises(Undo), transaction.atomic():
-                Order.objects.create(id="orders/5000-A")
-                raise Undo
-            Order.objects.create(id="orders/3000-A")
-        new_process()
-        assert next_number(Order) > 3000
-
     def test_hooks_of_others_that_raise_do_not_lose_it(self, new_process):
         with pytest.raises(Undo), transaction.atomic():
             transaction.on_commit(raise_undo)
@@ -197,13 +187,6 @@ class TestJumps:
         assert not Order.objects.exists()
         assert next_number(Order) == 1
 
-    def test_it_loses_nothing_of_the_callers(self):
-        with transaction.atomic():
-            Order.objects.create(id="kept")
-            with pytest.raises(HiLoError):
-                Order.objects.create(id="orders/2000000000-A")
-        assert Order.objects.filter(id="kept").exists()
-
     def test_the_counter_is_read_before_refusing(self, new_process):
         HiLoDocument.objects.create(collection="orders", node_tag="A", max=5 * 10**9)
         Order.objects.create(id="orders/5000000001-A")
@@ -214,16 +197,6 @@ class TestJumps:
         with pytest.raises(HiLoError):
             Order.objects.create(id="orders/11-A")
         Order.objects.create(id="orders/10-A")
-
-
-@pytest.mark.django_db
-class TestInTestCase:
-    def test_it_is_gone_with_the_test(self):
-        Order.objects.create(id="orders/500-A")
-        assert Order.objects.create().id == "orders/501-A"
-
-    def test_it_is_gone_with_the_test_again(self):
-        assert Order.objects.create().id == "orders/1-A"
 
 
 @transactional

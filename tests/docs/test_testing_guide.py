@@ -124,20 +124,6 @@ def project(tmp_path, transactional_db) -> Iterator[Project]:
         yield project
 
 
-def by_pytest(project: Project, *options: str) -> str:
-    return project.run(
-        """
-        import os, sys, pytest
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        os.environ.pop("PYTEST_ADDOPTS", None)  # options of plugins that are not loaded
-        names = "xdist.plugin", "pytest_django.plugin", "django_hilo.pytest_plugin"
-        plugins = [f"-p{name}" for name in names]
-        sys.exit(pytest.main(["-q", *plugins, *sys.argv[1:]]))
-        """,
-        *options,
-    )
-
-
 def test_all_code_of_the_page_is_run():
     assert len(FILES) == PAGE.count("```python") == 4
 
@@ -160,14 +146,14 @@ def test_by_django(project, options):
 
 @pytest.mark.parametrize("options", [[], ["-n2"]])
 def test_by_pytest(project, options):
-    assert "17 passed" in by_pytest(project, *options)
+    assert "17 passed" in project.pytest(*options)
 
 
 def test_by_pytest_again_on_the_same_database(project):
     try:
-        assert "17 passed" in by_pytest(project, "--reuse-db", "--create-db")
+        assert "17 passed" in project.pytest("--reuse-db", "--create-db")
         # A flush has emptied what the migration filled, as with any key.
         others = ["-k", "not OfAMigration"]
-        assert "13 passed" in by_pytest(project, "--reuse-db", *others)
+        assert "13 passed" in project.pytest("--reuse-db", *others)
     finally:
-        by_pytest(project, "--create-db", "-k", "serialized")  # drops it at its end
+        project.pytest("--create-db", "-k", "serialized")  # drops it at its end

@@ -27,7 +27,7 @@ from django_hilo.counters import reserve
 from django_hilo.models import HiLoDocument
 from example_project.shop.counters import counters
 from example_project.shop.northwind import WrongFilesError, read
-from tests.support import commands
+from tests.support import warm
 from tests.support.databases import CHOSEN
 from tests.support.patience import PATIENCE
 
@@ -141,9 +141,8 @@ class Example:
     def run(
         self, *arguments: object, file: str = "manage.py", expect: int = 0
     ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "error", file, *arguments]
-        options = {"env": self.environment, "stdin": subprocess.DEVNULL}
-        return commands.run(*command, expect=expect, **options)
+        command = [sys.executable, file, *arguments]
+        return warm.run(*command, expect=expect, env=self.environment)
 
     def python(self, code: str) -> str:
         """Run code in a process of its own, and return what it printed."""
@@ -397,9 +396,9 @@ class TestDemo:
         by_day = made_up.sql("SELECT id FROM shop_invoice ORDER BY issued_on, rowid")
         assert by_day == [(f"invoices/{n}",) for n in range(1, invoices + 1)]
 
-    def test_a_page_that_fails_is_told(self, migrated):
-        migrated.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
-        done = migrated.run("demo", expect=1)
+    def test_a_page_that_fails_is_told(self, filled, folder):
+        filled.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")
+        done = filled.run("demo", folder, expect=1)
         assert re.search(r"/admin/  500  .*WRONG", done.stdout)
         assert "pages did not answer as they should" in done.stderr
 

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.settings import MIDDLEWARE, TEMPLATES
+from tests.settings import CONTRIB, MIDDLEWARE, TEMPLATES
 from tests.support.databases import CHOSEN
-from tests.support.projects import CONTRIB, Project, project_in
+from tests.support.projects import Project, project_in
 
 # Small apps that leave the type of their keys to the project.
 OTHERS = ["siteblocks", "hitcount"]

@@ -4,7 +4,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.forms import modelform_factory
 from django.test import Client
-from rest_framework import serializers
 
 from tests.apps.numbers.models import Item
 from tests.support.databases import CHOSEN
@@ -38,19 +37,6 @@ class TestForms:
         form_class({"name": "x" * 51}).is_valid()
         Item(name="x").full_clean()
         assert form_class({"name": "y"}).save().pk == before + 1
-
-
-def test_a_serializer_shows_it_and_takes_none():
-    class ItemSerializer(serializers.ModelSerializer):
-        class Meta:
-            model = Item
-            fields = ["id", "name"]
-
-    serializer = ItemSerializer(data={"id": 77, "name": "a"})
-    assert serializer.is_valid()
-    item = serializer.save()
-    assert ItemSerializer(item).data == {"id": item.pk, "name": "a"}
-    assert item.pk != 77
 
 
 class TestREST:

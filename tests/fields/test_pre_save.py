@@ -1,7 +1,5 @@
 """Receivers of pre_save see with integer keys what they see with BigAutoField."""
 
-import copy
-import pickle
 from contextlib import contextmanager, nullcontext
 
 import pytest
@@ -251,10 +249,6 @@ class TestAsWithBigAutoField:
         assert kinds["Topic"].objects.get(pk=topic.pk).name == "a"
 
 
-def repickled(instance):
-    return pickle.loads(pickle.dumps(instance))
-
-
 class TestNumbers:
     """What is ours alone."""
 
@@ -323,27 +317,6 @@ class TestNumbers:
         pre_save.disconnect(act, Order)
         assert 140 not in next_numbers(Order, 200)
 
-    @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, repickled])
-    def test_copies_in_a_receiver_get_others(self, see, clone):
-        def save(item):
-            if len(seen) == 1:
-                clone(item).save()
-
-        seen = see(Item, save)
-        Item.objects.create()
-        assert seen == [NONE, NONE]
-        assert Item.objects.count() == 2
-
-    def test_assigned_ones_are_seen_after_a_failed_save(self, see):
-        seen, item = see(Item, refuse), Item(name="refused")
-        with pytest.raises(Refused):
-            item.save()
-        item.name = ""
-        item.pk = None
-        Item.objects.assign_ids([item])
-        item.save()
-        assert seen == [NONE, (item.pk, item.pk)]
-
     def test_one_that_a_receiver_sets_is_explicit(self, see):
         def choose(item):
             if item.name == "chosen":
@@ -355,17 +328,6 @@ class TestNumbers:
         made = [Item.objects.create().pk for _ in range(40)]
         assert low + 5 not in made
         assert Item.objects.count() == 42
-
-    def test_bulk_create_after_a_failed_save(self, see):
-        seen, item = see(Item, refuse), Item(name="refused")
-        with pytest.raises(Refused):
-            item.save()
-        item.name = ""
-        number = item.pk
-        Item.objects.bulk_create([item])
-        item.save()
-        assert seen == [NONE, (number, number)]
-        assert Item.objects.get().pk == number
 
 
 @pytest.fixture

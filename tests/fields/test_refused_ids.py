@@ -10,7 +10,6 @@ from contextlib import contextmanager, nullcontext
 from copy import copy
 
 import pytest
-from django.core.serializers.base import DeserializedObject
 from django.db import (
     IntegrityError,
     OperationalError,
@@ -35,7 +34,6 @@ from tests.apps.records.models import (
     Person,
     Registered,
     Restaurant,
-    Seat,
     Ticket,
 )
 from tests.support.databases import CHOSEN
@@ -112,14 +110,6 @@ class TestTheIdsThatTheSaveGaveAreTakenOff:
         new.save()
         assert model.objects.get(**{name: "b"}).pk == new.pk
 
-    def test_of_a_copy(self, around):
-        """Its key was set to None, and Django does not take it for a new object."""
-        other = Person.objects.create(email="a")
-        other.pk = None
-        with pytest.raises(IntegrityError), around():
-            other.save()
-        assert (other.pk, other._state.adding) == (None, False)
-
     @pytest.mark.parametrize("model", [Restaurant, SpecialItem])
     def test_of_a_child_and_its_parent(self, around, model):
         new = model(name="a", **{"stars" if model is Restaurant else "extra": None})
@@ -165,13 +155,6 @@ class TestTheIdsThatTheSaveGaveAreTakenOff:
         new.name = "b"
         new.save()
         assert new.number == "registrations/2"
-
-    def test_of_a_fixture(self, around):
-        Person.objects.create(email="a")
-        person = Person(email="a")
-        with pytest.raises(IntegrityError), around():
-            DeserializedObject(person).save()
-        assert person.pk is None
 
     def test_but_not_those_that_were_there_before(self, around):
         Person.objects.create(email="a")
@@ -228,14 +211,6 @@ class TestRowsOfOthersAreInTheWay:
         assert one.number == "numbers/2-A"
         assert Numbered.objects.count() == 2
 
-    def test_a_part_of_the_key(self, around):
-        insert = "INSERT INTO records_seat (place_id, number) VALUES ('p', 'seats/1-A')"
-        execute("INSERT INTO records_place (id, name) VALUES ('p', '')")
-        execute(insert)
-        seat = Seat(place_id="p")
-        assert failures(around, seat.save) == 1
-        assert (seat.number, Seat.objects.count()) == ("seats/2-A", 2)
-
     def test_the_first_part_of_the_key_and_a_constraint(self, around):
         execute("INSERT INTO records_place (id, name) VALUES ('p', '')")
         insert = "INSERT INTO records_ticket (place_id, number) VALUES (%s, %s)"
@@ -287,14 +262,6 @@ class TestTheRowIsThere:
             new.save()
         assert model.objects.get().pk == new.pk
         assert not new._state.adding
-
-    def test_a_receiver_that_saves_another_object(self, receive):
-        Person.objects.create(email="a")
-        receive(post_save, lambda **kwargs: Person(email="a").save(), Order)
-        order = Order()
-        with pytest.raises(IntegrityError):
-            order.save()
-        assert Order.objects.get().pk == order.pk
 
     def test_a_receiver_that_saves_the_same_object(self, receive):
         def save(instance, **kwargs):

@@ -13,7 +13,6 @@ import weakref
 from contextlib import suppress
 
 import pytest
-from django.core.serializers.base import DeserializedObject
 from django.db import IntegrityError, connection, connections, transaction
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
@@ -120,15 +119,6 @@ class TestNobodyElseCanHaveTheNumber:
         lost.save()
         assert model.objects.get().pk == lost.pk == id
 
-    def test_the_first_answer_holds(self, model, python):
-        lost = lose(model)
-        id = lost.pk
-        model.objects.create(name="mine")
-        create_elsewhere(python, model.__name__)
-        [model.objects.create(name="mine") for _ in range(70)]
-        lost.save()
-        assert (lost.pk, model.objects.get(name="lost").pk) == (id, id)
-
     def test_again_and_again(self, model):
         """The answer belongs to the transaction of its reservation."""
         lost, ids = model(name="lost"), set()
@@ -155,17 +145,6 @@ class TestNobodyElseCanHaveTheNumber:
             kept.save()
         assert lost.pk == id
         assert len({kept.pk, id, later.pk}) == model.objects.count() == 3
-
-    def test_after_savepoint_rollback(self, model):
-        lost = model(name="lost")
-        with transaction.atomic():
-            bind()
-            savepoint = make_savepoint()
-            lost.save()
-            transaction.savepoint_rollback(savepoint)
-            id = lost.pk
-            lost.save()
-        assert model.objects.get().pk == lost.pk == id
 
     def test_in_bulk(self, model):
         lost = [model(name="lost") for _ in range(5)]
@@ -269,18 +248,6 @@ class TestAnotherProcessTookTheNumber:
             lost.save()
         assert names(model) == ["lost", "new", "other"]
 
-    def test_a_loop_with_new_objects_gets_on(self, model, lost):
-        for count in range(20):
-            try:
-                with transaction.atomic():
-                    model(name="new").save()
-                    if not count:
-                        lost.save()
-                break
-            except HiLoError:
-                continue
-        assert names(model) == ["new", "other"]
-
     def test_its_new_objects_are_not_refused(self, model, python):
         lost = [lose(model) for _ in range(3)]
         create_elsewhere(python, model.__name__)
@@ -292,16 +259,6 @@ class TestAnotherProcessTookTheNumber:
             f"for _ in range(70): {model.__name__}(name='other').save()"
         )
         assert names(model).count("other") == 71
-
-    def test_in_the_end_it_was_faster(self, model, python):
-        mine = model(name="lost")
-        for _ in range(2):
-            with rolled_back():
-                mine.save()
-        create_elsewhere(python, model.__name__)
-        with refused, rolled_back():
-            mine.save()
-        assert set(names(model)) == {"other"}
 
     def test_children_in_memory_are_left_alone(self, model, python):
         if model is Item:
@@ -402,13 +359,6 @@ class TestKindsOfFields:
             assert names(model) == ["lost"]
         link = "place_ptr_id" if model is Restaurant else "item_ptr_id"
         assert lost.pk == lost.id == getattr(lost, link) == id
-
-    def test_a_fixture_of_a_child(self, python):
-        lost = lose(Restaurant)
-        create_elsewhere(python, "Restaurant")
-        with refused:
-            DeserializedObject(lost).save()
-        assert names(Restaurant) == ["other"]
 
     @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
     def test_an_integer_key_that_is_held_as_text(self, python):

@@ -19,7 +19,8 @@ from django_hilo.models import HiLoDocument
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Bistro, Claim, Letter, Order
 from tests.conftest import PREAMBLE, child_environment
-from tests.support.commands import PROJECT, told_by
+from tests.support import warm
+from tests.support.commands import told_by
 from tests.support.patience import PATIENCE
 from tests.support.sql import execute
 from tests.support.writers import writers
@@ -270,13 +271,11 @@ def test_what_it_saw_may_be_old_when_it_writes(case):
         before = start().save(case.model.__name__, 1)
         imported = case.last() + 5
         case.insert_by_sql(imported)
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-c", PREAMBLE + HELD_UP, case.collection],
-            cwd=PROJECT,
             env=child_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
         try:
             assert process.stdout.readline() == "looked\n"

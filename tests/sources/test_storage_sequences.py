@@ -7,7 +7,6 @@ import pytest
 from django.db import connection, transaction
 
 from django_hilo.exceptions import CounterExhausted, ReservationTimeout, SourceMismatch
-from django_hilo.generator import next_numbers, raise_floor
 from django_hilo.sources import database, efcore, hibernate
 from django_hilo.sources.storages import Sequence
 from django_hilo.sources.storages.mariadb import MariaDB
@@ -83,14 +82,6 @@ def test_steps_of_the_server(make):
 
 
 @needs_sequences
-def test_values_that_a_cache_holds_do_not_come(make):
-    make("CREATE SEQUENCE orders_seq CACHE 1000")
-    assert drawn(SEQUENCE, 3) == [1, 2, 3]
-    raise_floor(SEQUENCE, 500)
-    assert next_numbers(SEQUENCE, 3) == [501, 502, 503]
-
-
-@needs_sequences
 class TestTheEndOfASequence:
     @pytest.fixture(autouse=True)
     def sequence(self, make):
@@ -120,14 +111,6 @@ class TestTheEndOfASequence:
             drawn(SEQUENCE, at_least=6)
         assert next_value("orders_seq") == 96
         assert drawn(SEQUENCE, at_least=4) == [97, 98, 99, 100]
-
-    def test_max_number(self, make):
-        make("CREATE SEQUENCE endless_seq")
-        source = database.Sequence("endless_seq", max_number=40)
-        assert drawn(source) == [*range(1, 33)]
-        assert drawn(source) == [*range(33, 41)]
-        with pytest.raises(CounterExhausted, match="max_number"):
-            drawn(source)
 
 
 @needs_postgresql
@@ -194,10 +177,6 @@ class TestTheLockOfARaise:
         with partner() as alias, transaction.atomic(using=alias):
             execute("SELECT nextval('orders_seq')", using=alias)
             yield
-
-    def test_a_short_way_needs_none(self, partner_who_drew):
-        SEQUENCE.raise_floor("default", 900_000)
-        assert drawn(SEQUENCE)[0] == 900_001
 
     def test_a_long_way_waits_for_a_bounded_time(self, partner_who_drew):
         with pytest.raises(ReservationTimeout, match="orders_seq"):

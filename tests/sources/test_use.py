@@ -244,15 +244,6 @@ class TestFloors:
         assert drawn(source, 1)[0] > 1003
 
     @needs_sequences
-    def test_a_long_way(self, make):
-        make("CREATE SEQUENCE orders_seq INCREMENT BY 10")
-        source = database.Sequence("orders_seq", 10)
-        source.raise_floor("default", 10**12)
-        assert drawn(source, 1)[0] == 10**12 + 1
-        source.raise_floor("default", 5)
-        assert drawn(source, 1)[0] == 10**12 + 11
-
-    @needs_sequences
     def test_a_sequence_that_fell_back_is_healed(self, make, new_process):
         new_process()
         make("CREATE SEQUENCE orders_seq")
@@ -272,13 +263,6 @@ class TestFloors:
         with partner() as alias:
             execute(f"SELECT setval({name}, 5000)", using=alias)
         assert drawn(source, 1, minimum=5000)[0] > 5000
-
-    @needs_sequences
-    def test_over_the_end(self, make):
-        make("CREATE SEQUENCE orders_seq MAXVALUE 100")
-        source = database.Sequence("orders_seq", max_number=100)
-        with pytest.raises(CounterExhausted):
-            drawn(source, 1, minimum=100)
 
     @needs_postgresql
     @pytest.mark.parametrize("far", [3000, 2_000_000])

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.settings import MIDDLEWARE, TEMPLATES
-from tests.support.projects import CONTRIB, Project, project_in
+from tests.settings import CONTRIB, MIDDLEWARE, TEMPLATES
+from tests.support.projects import Project, project_in
 
 MODELS = """
     import uuid

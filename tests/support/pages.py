@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from tests.settings import MIDDLEWARE, TEMPLATES
-from tests.support.commands import PROJECT
+from tests.settings import CONTRIB, MIDDLEWARE, TEMPLATES
+from tests.support.commands import PROJECT, at_a_terminal
 from tests.support.databases import CHOSEN
-from tests.support.projects import CONTRIB, Project, code_of
+from tests.support.projects import Project, code_of
 from tests.support.servers import runserver
 
 NAMES = {
@@ -164,7 +164,7 @@ class Follower(Project):
 
     def shell(self, command: str) -> str:
         """Run a command as at a terminal in the project; return what it printed."""
-        return self._done("bash", "-euc", f"exec 2>&1\n{command}")
+        return at_a_terminal(command, self.folder, self.environment).strip()
 
     def _here(self, text: str) -> str:
         return text.replace(ADDRESS, f"127.0.0.1:{self._port}") if self._port else text

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,10 +30,11 @@ class Program:
         environment: Mapping[str, str],
         errors: Path | None = None,
         folder: Path = PROJECT,
+        start: Callable[..., Any] = subprocess.Popen,
     ) -> None:
         self.errors = errors
         with errors.open("a") if errors else nullcontext() as output:
-            self.process = subprocess.Popen(
+            self.process = start(
                 command,
                 cwd=folder,
                 env=environment,

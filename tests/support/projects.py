@@ -14,16 +14,10 @@ from typing import Any
 
 from django.db import connections
 
-from tests.support.commands import PROJECT, run
+from tests.support import warm
+from tests.support.commands import PROJECT
 from tests.support.databases import CHOSEN
 
-CONTRIB = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
-]
 SETTINGS = """
 from tests.support.databases import CHOSEN, PATIENT, settings_for
 DATABASES = {"default": {**settings_for(CHOSEN, "project"), "NAME": %(NAME)r}}
@@ -93,10 +87,7 @@ class Project:
         return self._done(*self._python, "-m", "django", *arguments, expect=expect)
 
     def migrate(self, *apps: str) -> str:
-        """Make the migrations of apps, and apply all; return what was made.
-
-        In one process: a start takes longer than either.
-        """
+        """Make the migrations of apps, and apply all; return what was made."""
         return self.run(
             f"""
             from django.core.management import call_command
@@ -111,16 +102,29 @@ class Project:
         command = [*self._python, "-c", code_of(code), *arguments]
         return self._done(*command, expect=expect)
 
-    def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+    def pytest(self, *options: str) -> str:
+        """Run tests of the project; return what was printed."""
+        return self.run(
+            """
+            import os, sys, pytest
+            os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+            os.environ.pop("PYTEST_ADDOPTS", None)  # of plugins that are not loaded
+            names = "xdist.plugin", "pytest_django.plugin", "django_hilo.pytest_plugin"
+            plugins = [f"-p{name}" for name in names]
+            sys.exit(pytest.main(["-q", *plugins, *sys.argv[1:]]))
+            """,
+            *options,
+        )
+
+    def start(self, code: str, *arguments: str) -> warm.Popen:
         """Start a piece of Python that runs beside others."""
-        return subprocess.Popen(
+        return warm.Popen(
             [*self._python, "-c", code_of(code), *arguments],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     @property
@@ -138,7 +142,7 @@ class Project:
 
     def _done(self, *command: str, expect: int = 0, **options: Any) -> str:
         place = {"cwd": self.folder, "env": self.environment}
-        done = run(*command, expect=expect, **place, **options)
+        done = warm.run(*command, expect=expect, **place, **options)
         return (done.stdout + (done.stderr if expect else "")).strip()
 
 

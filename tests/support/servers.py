@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support import warm
 from tests.support.commands import PROJECT
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.ports import free_port
@@ -65,11 +66,8 @@ def gunicorn(
 def runserver(folder: Path, environment: Mapping[str, str]) -> Iterator[int]:
     """Serve the project in a folder until the block ends; give the port."""
     port = free_port()
-    server = subprocess.Popen(
-        ending_with_us(
-            *(sys.executable, "manage.py", "runserver"),
-            *("--noreload", f"127.0.0.1:{port}"),
-        ),
+    server = warm.Popen(
+        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
         cwd=folder,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -83,7 +81,7 @@ def runserver(folder: Path, environment: Mapping[str, str]) -> Iterator[int]:
         server.wait(PATIENCE)
 
 
-def answers(server: subprocess.Popen[bytes], port: int) -> bool:
+def answers(server: subprocess.Popen[bytes] | warm.Popen, port: int) -> bool:
     """Tell whether it takes connections; it must not have ended."""
     try:
         socket.create_connection(("127.0.0.1", port)).close()

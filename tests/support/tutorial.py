@@ -15,7 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.commands import run
+from tests.support import warm
+from tests.support.commands import at_a_terminal
 from tests.support.patience import PATIENCE
 from tests.support.servers import runserver
 
@@ -68,7 +69,7 @@ class Reader:
         # Pages show what a terminal shows: both streams in the order of their lines.
         self.environment = {**environment, "PYTHONUNBUFFERED": "1"}
         self.port: int | None = None
-        self.shell: subprocess.Popen[str] | None = None
+        self.shell: warm.Popen | None = None
         self.server = ExitStack()
         self.answer = ""
 
@@ -113,21 +114,19 @@ class Reader:
                 self._run(command, shown)
 
     def _run(self, command: str, shown: str) -> None:
-        lines = f"exec 2>&1\n{command}"
-        done = run("sh", "-c", lines, cwd=self.folder, env=self.environment)
-        assert not shown or matches(shown, done.stdout), (
-            f"$ {command}\nis said to print\n{shown}\nand prints\n{done.stdout}"
+        printed = at_a_terminal(command, self.folder, self.environment)
+        assert not shown or matches(shown, printed), (
+            f"$ {command}\nis said to print\n{shown}\nand prints\n{printed}"
         )
 
     def _open_shell(self) -> None:
         assert self.shell is None, "the last shell was not left with exit()"
-        self.shell = subprocess.Popen(
+        self.shell = warm.Popen(
             [sys.executable, "manage.py", "shell", "-v", "0", "-c", _SESSION],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
 
     def _pycon(self, text: str) -> None:

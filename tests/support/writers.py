@@ -8,6 +8,7 @@ from typing import Any
 from django.db import models, transaction
 
 from tests.conftest import PREAMBLE, child_environment
+from tests.support import warm
 from tests.support.programs import Program, programs
 from tests.support.sql import execute
 
@@ -57,7 +58,8 @@ class Writer(Program):
     """A process that does what it is told, and keeps its memory in between."""
 
     def __init__(self) -> None:
-        super().__init__([sys.executable, "-c", PREAMBLE + CODE], child_environment())
+        command = [sys.executable, "-c", PREAMBLE + CODE]
+        super().__init__(command, child_environment(), start=warm.Popen)
         assert self.read() == "ready"
 
     def save(self, name: str, count: int) -> list[Any]:

@@ -9,10 +9,9 @@ from django.db.models import Exists
 from django.test import TestCase, override_settings
 
 from django_hilo import generator
-from django_hilo.counters import raise_floor, read_max, reserve, return_range
-from django_hilo.exceptions import CounterExhausted, RangeNotReturned
+from django_hilo.counters import read_max, reserve, return_range
+from django_hilo.exceptions import RangeNotReturned
 from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
-from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import range_reserved
 from django_hilo.testing import write_counters
@@ -91,14 +90,6 @@ class TestLooks(TestCase):
         HiLoDocument.objects.all().delete()
         assert not HiLoDocument.objects.exists()
 
-    def test_a_deleted_object_stays_away(self):
-        for model in Order, Product:
-            model.objects.create()
-        row = HiLoDocument.objects.get(pk="orders/A")
-        next_ids(Order, 100)
-        row.delete()
-        assert HiLoDocument.objects.get().pk == "products/A"
-
     def test_by_a_queryset_that_was_made_before(self):
         rows = HiLoDocument.objects.filter(pk="orders/A")
         others = Order.objects.filter(Exists(rows))
@@ -158,22 +149,10 @@ class TestWrites(TestCase):
         assert ids[-1] == "orders/32-A"
         assert next_id(Order) == "orders/501-A"
 
-    def test_the_floor_too(self):
-        next_ids(Order, 32)
-        assert raise_floor("orders", 700) == 700
-        assert next_id(Order) == "orders/701-A"
-        assert HiLoDocument.objects.get().floor == 700
-
     def test_a_server_prefix(self):
         prefix = ServerPrefix(node_tag="A", prefix="North/")
         prefix.save()
         assert next_id(Order) == "orders/North/1-A"
-
-    def test_a_server_prefix_after_others(self):
-        assert next_id(Order) == "orders/1-A"
-        ServerPrefix.objects.create(node_tag="A", prefix="North/")
-        assert next_id(Order) == "orders/2-A"  # of the same range
-        assert next_id(Product) == "products/North/1-A"
 
     def test_settings(self):
         assert next_id(Order) == "orders/1-A"
@@ -183,16 +162,6 @@ class TestWrites(TestCase):
             next_id(Product)
         assert HiLoDocument.objects.get(pk="products/A").max == 5
         assert next_id(Order) == "orders/2-A"
-
-    def test_the_end_of_all_numbers(self):
-        left = 3
-        HiLoDocument.objects.create(
-            collection="orders", node_tag="A", max=MAX_NUMBER - left
-        )
-        for number in range(left):
-            assert next_id(Order) == f"orders/{MAX_NUMBER - left + 1 + number}-A"
-        with pytest.raises(CounterExhausted):
-            next_id(Order)
 
 
 class TestReservations(TestCase):
@@ -232,12 +201,6 @@ class TestFaces(TestCase):
         assert next_ids(Order, 32)[-1] == "orders/501-A"
         ids = self.client.post("/hilo/collections/orders/next-id/").json()["ids"]
         assert ids == ["orders/502-A"]
-
-    def test_admin(self):
-        page = self.client.get("/admin/django_hilo/hilodocument/")
-        self.assertContains(page, "orders/A")
-        change = "/admin/django_hilo/hilodocument/orders_2FA/change/"
-        assert self.client.get(change).status_code == 200
 
     def test_ravendb(self):
         token = sha256(b"open").hexdigest()

@@ -3,6 +3,7 @@
 import os
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from textwrap import dedent
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.support.commands import PROJECT, run
 
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+POINTS = PYPROJECT["entry-points"]["pytest11"]
 # In a project that has neither Django's settings nor pytest-django.
 PLAIN = """
     import sys
@@ -55,8 +57,7 @@ def environment(tmp_path) -> dict[str, str]:
     files = [each.relative_to(PROJECT) for each in PROJECT.glob("django_hilo/**/*.py")]
     (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
     (info / "METADATA").write_text("Name: django-hilo\nVersion: 0\n")
-    names = PYPROJECT["entry-points"]["pytest11"].items()
-    points = "\n".join(f"{name} = {module}" for name, module in names)
+    points = "\n".join(f"{name} = {module}" for name, module in POINTS.items())
     (info / "entry_points.txt").write_text(f"[pytest11]\n{points}\n")
     kept = {
         name: value
@@ -76,7 +77,8 @@ def by_pytest(tmp_path, environment):
         (folder / "conftest.py").write_text(dedent(conftest))
         # Neither the configuration of the checkout nor plugins that are not spoken of.
         quiet = ["-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider"]
-        quiet += ["-p", "no:xdist", "-p", "no:pytest_cov", "-p", "no:hypothesispytest"]
+        installed = {each.name for each in entry_points(group="pytest11")}
+        quiet += [f"-pno:{name}" for name in installed - {"django", *POINTS}]
         command = [sys.executable, "-W", "error", "-c", START, *quiet, *options]
         return run(*command, cwd=folder, env=environment, expect=expect).stdout
 

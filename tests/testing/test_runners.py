@@ -147,13 +147,9 @@ def test_parallel(project):
     assert len(clones) == len({name for _, name in clones})
 
 
-PYTEST = "import sys, pytest; sys.exit(pytest.main(['-q', 'shop/tests.py', *{}]))"
-
-
 def test_xdist(project):
     """Classes run in several processes."""
-    options = ["-n", "3", "--dist", "loadscope"]
-    project.run(PYTEST.format(options))
+    project.pytest("shop/tests.py", "-n3", "--dist=loadscope")
     lines = seen(project)
     assert len(lines) == 6
     assert len({process for process, _, _ in lines}) > 1
@@ -163,12 +159,11 @@ def test_xdist(project):
 
 def test_a_database_that_is_kept(project):
     project.write("conftest.py", CONFTEST)
+    plain = "-k", "not Serialized"  # without the flush of TransactionTestCase
     try:
         firsts = []
         for _ in range(2):
-            # Without the flush of TransactionTestCase.
-            options = ["--reuse-db", "-k", "not Serialized"]
-            project.run(PYTEST.format(options))
+            project.pytest("shop/tests.py", "--reuse-db", *plain)
             numbers = [int(re.search(r"\d+", id)[0]) for _, _, id in seen(project)]
             assert len(numbers) == 6
             assert len(set(numbers)) == 1
@@ -176,4 +171,4 @@ def test_a_database_that_is_kept(project):
         assert firsts[0] < firsts[1]
     finally:
         (project.folder / "conftest.py").unlink()
-        project.run(PYTEST.format(["--create-db", "-k", "not Serialized"]))
+        project.pytest("shop/tests.py", "--create-db", *plain)

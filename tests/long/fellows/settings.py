@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from tests.settings import (  # noqa: F401
+    CONTRIB,
     PASSWORD_HASHERS,
     REST_FRAMEWORK,
     SECRET_KEY,
@@ -30,11 +31,7 @@ MIGRATION_MODULES = NoMigrations()
 # Of the packages that leave the type of their keys to the project, too.
 DEFAULT_AUTO_FIELD = "django_hilo.fields.HiLoBigAutoField"
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
+    *CONTRIB,
     "django.contrib.staticfiles",
     "django_hilo",
     "tests.long.fellows.market",

@@ -4,7 +4,6 @@ Old versions and other programs insert by the column's default. On MariaDB they 
 the switch.
 """
 
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import pytest
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.patience import LONGEST, PATIENCE, PATIENT
 from tests.support.projects import Project, project_in
+from tests.support.warm import Popen
 
 pytestmark = pytest.mark.servers
 
@@ -81,7 +81,7 @@ class Writers:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.running: dict[str, subprocess.Popen[str]] = {}
+        self.running: dict[str, Popen] = {}
         self.made: Counter[str] = Counter()
 
     def start(self, owner: str, key: str) -> None:

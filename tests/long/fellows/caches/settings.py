@@ -10,24 +10,16 @@ from tests.long.fellows.settings import (  # noqa: F401
     TEMPLATES,
     USE_TZ,
 )
+from tests.settings import CONTRIB, MIDDLEWARE  # noqa: F401
 from tests.support.databases import CHOSEN, settings_for
 
 PACKAGE = os.environ["HILO_TEST_CACHE"]
 DATABASES = {"default": settings_for(CHOSEN, f"hilo_{PACKAGE}")}
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
+    *CONTRIB,
     "django_hilo",
     "tests.long.fellows.caches.stock",
     PACKAGE,
-]
-MIDDLEWARE = [
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
 ]
 ROOT_URLCONF = "tests.long.fellows.caches.urls"
 STATIC_URL = "static/"

@@ -13,6 +13,7 @@ from tests.long.fellows.settings import (  # noqa: F401
     TEMPLATES,
     USE_TZ,
 )
+from tests.settings import CONTRIB
 from tests.support.databases import CHOSEN, settings_for
 
 HILO_TEST_KEYS = os.environ["HILO_TEST_KEYS"]
@@ -21,11 +22,7 @@ AUTH_USER_MODEL = "people.Member"
 OAUTH2_PROVIDER_APPLICATION_MODEL = "people.Client"
 SITE_ID = 1
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
+    *CONTRIB,
     "django.contrib.sites",
     "django.contrib.staticfiles",
     "django_hilo",
