@@ -371,9 +371,9 @@ class TestRaisingTheSeries:
         )
         GaplessCounter.objects.all().delete()
         call_command("hilo_raise_max", "--dry-run")
-        assert (
+        assert capsys.readouterr().out.startswith(
             "series.Charge.number: the last gapless number of "
-            "'charges.tenants/7-a.2026' on 'default' would be raised from 0 to 500." in capsys.readouterr().out
+            "'charges.tenants/7-a.2026' on 'default' would be raised from 0 to 500."
         )
         call_command("hilo_raise_max", "charges", verbosity=0)
         assert Charge.objects.create(tenant=tenants[0], date="2026-01-01").number == (
