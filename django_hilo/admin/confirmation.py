@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from django_hilo._operations import edit_counter
 from django_hilo.admin.numbers import ChangeNumberForm, grouped
@@ -44,18 +43,55 @@ def effects_of(document: HiLoDocument, number: int, lowers: bool) -> list[str]:
     return [line for line in text.splitlines() if line]
 
 
-class ChangeCounterForm(ChangeNumberForm):
-    """Changes Max, after a confirmation if it falls or if many numbers are lost.
+class ConfirmedNumberForm(ChangeNumberForm):
+    """Changes a number, after a confirmation if the change has effects.
 
     The form is shown again to ask for the confirmation, with a box to tick. The box
     confirms the number that it was shown for, and no other.
     """
 
+    confirmed = forms.BooleanField(label="", required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._box = self.fields["confirmed"].widget
+        self.fields["confirmed"].widget = forms.HiddenInput()
+
+    def effects(self, number: int) -> list[str]:
+        """Return what a new number means, one sentence each; none: nothing to ask.
+
+        Raises `CounterNotLowered` for a number that the form refuses.
+        """
+        raise NotImplementedError
+
+    def label_of(self, number: int) -> str:
+        """Return what the box says."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        number = cleaned.get(self.number, self.seen)
+        if number == self.seen or self["confirmed"].data == str(number):
+            return cleaned
+        try:
+            effects = self.effects(number)
+        except CounterNotLowered as error:
+            self.add_error(self.number, str(error))
+            return cleaned
+        if effects:
+            self._box.attrs["value"] = number
+            self._box.check_test = lambda value: False  # not ticked in advance
+            self.fields["confirmed"].widget = self._box
+            self["confirmed"].label = self.label_of(number)
+            self.add_error("confirmed", effects)
+        return cleaned
+
+
+class ChangeCounterForm(ConfirmedNumberForm):
+    """Changes Max, after a confirmation if it falls or if many numbers are lost."""
+
     number = "max"
     state = forms.CharField(widget=forms.HiddenInput, required=False)
-    confirmed = forms.BooleanField(
-        label=_("Every process that draws from this counter is stopped"), required=False
-    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,25 +101,11 @@ class ChangeCounterForm(ChangeNumberForm):
             "confirmation, and is refused while rows have higher numbers."
         ) % {"jump": grouped(min(LARGE_JUMP, settings.MAX_FLOOR_JUMP))}
         self.initial["state"] = edit_counter.state_of(self.instance)
-        self._box = self.fields["confirmed"].widget
-        self.fields["confirmed"].widget = forms.HiddenInput()
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
-        number = cleaned.get("max", self.seen)
-        if number == self.seen or self["confirmed"].data == str(number):
-            return cleaned
-        lowers = number < self.seen
-        try:
-            effects = effects_of(self.instance, number, lowers)
-        except CounterNotLowered as error:
-            self.add_error("max", str(error))
-            return cleaned
-        if effects:
-            self._box.attrs["value"] = number
-            self._box.check_test = lambda value: False  # not ticked in advance
-            self.fields["confirmed"].widget = self._box
-            if not lowers:
-                self["confirmed"].label = gettext("Skip these numbers")
-            self.add_error("confirmed", effects)
-        return cleaned
+    def effects(self, number: int) -> list[str]:
+        return effects_of(self.instance, number, number < self.seen)
+
+    def label_of(self, number: int) -> str:
+        if number > self.seen:
+            return gettext("Skip these numbers")
+        return gettext("Every process that draws from this counter is stopped")

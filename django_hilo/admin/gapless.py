@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._operations import edit_gapless
 from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
-from django_hilo.admin.numbers import ChangeNumberForm, NumberAdmin, grouped
+from django_hilo.admin.confirmation import ConfirmedNumberForm
+from django_hilo.admin.numbers import NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import home_databases, key_of
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
@@ -20,8 +21,8 @@ from django_hilo.identifiers import MAX_NUMBER, IdFormat, is_counter_name
 from django_hilo.models import GaplessCounter
 
 
-class ChangeGaplessForm(ChangeNumberForm):
-    """Raises the last number."""
+class ChangeGaplessForm(ConfirmedNumberForm):
+    """Raises the last number, after a confirmation: each skipped number is a gap."""
 
     number = "last"
 
@@ -38,6 +39,21 @@ class ChangeGaplessForm(ChangeNumberForm):
                 % {"collection": key_of(self.instance), "number": number}
             )
         return number
+
+    def effects(self, number: int) -> list[str]:
+        known = {"collection": key_of(self.instance), "number": self.seen}
+        return [
+            gettext("The numbers %(first)s to %(last)s will never be assigned: a gap.")
+            % {"first": grouped(self.seen + 1), "last": grouped(number)},
+            gettext(
+                "To undo this before the next number is taken, stop every process and "
+                "call seed_gapless_number('%(collection)s', %(number)s, force=True)."
+            )
+            % known,
+        ]
+
+    def label_of(self, number: int) -> str:
+        return gettext("Skip these numbers")
 
 
 class GaplessCounterAdmin(NumberAdmin):

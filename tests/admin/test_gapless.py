@@ -30,7 +30,7 @@ def changes(heard: Any) -> list[Any]:
 
 
 def change(client: Client, new: object, seen: object, url: str = USERS) -> Any:
-    data = {"last": new, "initial-last": seen, "_save": "Save"}
+    data = {"last": new, "initial-last": seen, "confirmed": new, "_save": "Save"}
     return client.post(url, data, follow=True)
 
 
@@ -90,6 +90,19 @@ def test_raise(admin_client, admin_user, changes):
     assert next_gapless_number("users") == 1991
     assert histories("users") == ["Raised the last number from 5 to 1,990."]
     assert changes == [("default", "users", "raised", 5, 1990, admin_user)]
+
+
+@pytest.mark.parametrize("confirmed", ["", "1991", "yes"])
+def test_a_raise_is_asked_for_since_it_leaves_a_gap(admin_client, changes, confirmed):
+    seed_gapless_number("users", 5)
+    data = {"last": 1990, "initial-last": 5, "confirmed": confirmed}
+    page = admin_client.post(USERS, data)
+    gap, way_back = map(unescape, errors_of(page))
+    assert gap == "The numbers 6 to 1,990 will never be assigned: a gap."
+    assert "seed_gapless_number('users', 5, force=True)" in way_back
+    assert "Nothing was changed yet" in text_of(page)
+    assert "Skip these numbers" in text_of(page)
+    assert (last_of(), changes) == (5, [])
 
 
 def test_the_page_shows_what_comes_next(admin_client):
@@ -233,7 +246,7 @@ def test_permissions(permissions, listed, changed, added):
     seed_gapless_number("users", 5)
     client = client_with(*permissions)
     assert client.get(LIST).status_code == listed
-    data = {"last": 9, "initial-last": 5}
+    data = {"last": 9, "initial-last": 5, "confirmed": 9}
     assert client.post(USERS, data).status_code == changed
     assert last_of() == (9 if changed == 302 else 5)
     new = {"database": "default", "collection": "new", "last": 3}

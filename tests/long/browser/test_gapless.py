@@ -26,6 +26,9 @@ def test_a_counter_is_started_raised_and_not_lowered(open_as, superuser):
     expect(page.locator(".errorlist")).to_contain_text("is not lowered here")
     page.locator("input[name=last]").fill("100")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".errorlist")).to_contain_text("42 to 100 will never be")
+    page.get_by_label("Skip these numbers").check()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text("changed successfully")
     assert GaplessCounter.objects.get(pk="letters").last == 100
     page.goto(page.url.split("/admin/")[0] + f"{LIST}letters/history/")
