@@ -1,6 +1,6 @@
 """Gapless numbers: one by one, in the caller's transaction (RavenDB's identities)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
@@ -8,6 +8,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from django_hilo._database.dialects import dialect_of
+from django_hilo._database.identity import DatabaseKey, database_key
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.exceptions import CounterExhausted
@@ -57,9 +58,8 @@ def _next_last(collection: str, last: int, n: int, using: str) -> int:
 def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
     """Return the next numbers of several counters, by their names: how many of each.
 
-    As `next_gapless_numbers`, with a few statements for all. Missing counters are made
-    and committed before, and all are locked in one order: processes that need the same
-    ones wait for each other, and do not deadlock.
+    As `next_gapless_numbers`, with a few statements for all, which are locked in one
+    order: processes that need the same ones wait for each other, and do not deadlock.
     """
     from django_hilo.models import GaplessCounter
 
@@ -77,34 +77,46 @@ def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
 
     last: dict[str, int] = {}
     if len(counts) > 1:
-        _make(sorted(counts), using)
-        what = f"The gapless counters {', '.join(counts)}"
+        what = f"One of {len(counts)} gapless counters"
         last = retry(operate, using, what, bound=True)
-    # None is left, unless the transaction reads an older state of the database.
-    for name in counts.keys() - last.keys():
+    for name in counts.keys() - last.keys():  # some are missing, or there is only one
         last[name] = next_gapless_numbers(name, counts[name], using)[-1]
-    return {
-        name: range(last[name] - n + 1, last[name] + 1) for name, n in counts.items()
-    }
+    ends = {name: last[name] + 1 for name in counts}
+    return {name: range(ends[name] - n, ends[name]) for name, n in counts.items()}
 
 
-def _make(names: list[str], using: str) -> None:
-    """Make those of the counters that are missing."""
+# Those that exist, as far as this process knows.
+_made: dict[DatabaseKey, set[str]] = {}
+_MOST_MADE = 10_000
+
+
+def make_counters(names: Iterable[str], using: str) -> None:
+    """Make and commit those of the counters that are missing.
+
+    Where the transaction that uses them made them, its rollback could end in a deadlock
+    of others that wait to make them (MariaDB and MySQL).
+    """
     from django_hilo.models import GaplessCounter
 
     def operate(db: str) -> None:
         with short_transaction(db):
-            made = [GaplessCounter(collection=name, last=0) for name in missing]
-            GaplessCounter.objects.using(db).bulk_create(made, ignore_conflicts=True)
+            rows = [GaplessCounter(collection=name, last=0) for name in missing]
+            GaplessCounter.objects.using(db).bulk_create(rows, ignore_conflicts=True)
 
-    missing, is_bound = names, in_callers_transaction(using)
-    if not is_bound:
-        rows = GaplessCounter.objects.using(using).filter(pk__in=names)
-        known = set(rows.values_list("pk", flat=True))
-        missing = [name for name in names if name not in known]
+    made = _made.setdefault(database_key(using), set())
+    if len(made) > _MOST_MADE:
+        made.clear()
+    is_bound = in_callers_transaction(using)
+    missing = sorted(names if is_bound else set(names) - made)
+    if missing and not is_bound:
+        counters = GaplessCounter.objects.using(using).filter(pk__in=missing)
+        known = set(counters.values_list("pk", flat=True))
+        missing = [name for name in missing if name not in known]
     # SQLite fails at once if a transaction reads first and writes later.
     if missing:
         retry(operate, using, "The gapless counters", bound=is_bound)
+    if not is_bound:
+        made.update(names)
 
 
 def seed_gapless_number(

@@ -40,7 +40,7 @@ class AssignedIds(Ids):
     # What gapless ids need.
 
     def gapless_parts(
-        self, instances: list[models.Model]
+        self, instances: list[models.Model], using: str
     ) -> Iterable[tuple[str, IdFormat, list[models.Model]]]:
         """Return the gapless counter of instances, its format, and the instances."""
         collection = self.field.collection_name

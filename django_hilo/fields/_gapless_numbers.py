@@ -55,7 +55,7 @@ def give_gapless(
 ) -> None:
     """Give gapless ids in a transaction, with its mark if there is one."""
     ends = {id(instance): ids.end_of(instance) for instance in instances}
-    parts = list(ids.gapless_parts(instances))
+    parts = list(ids.gapless_parts(instances, using))
     counts = {name: len(mine) for name, _, mine in parts}
     numbers = gapless.next_of_each(counts, using)
     for name, format, mine in parts:

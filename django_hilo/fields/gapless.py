@@ -93,13 +93,20 @@ class GaplessSeriesIds(InSeries, GaplessIds):
     """The ids of a `GaplessIdField` with ``per``."""
 
     def gapless_parts(
-        self, instances: list[models.Model]
+        self, instances: list[models.Model], using: str
     ) -> Iterable[tuple[str, IdFormat, list[models.Model]]]:
         groups = self.by_series(instances).items()
+        gapless.make_counters([series.name for series, _ in groups], using)
         return [(series.name, series.format, mine) for series, mine in groups]
 
     def by_name(self, ids: Explicit) -> Iterable[tuple[str, dict[str, int]]]:
         return [(series.name, mine) for series, mine in ids_by_series(ids).items()]
+
+    def seed_gapless(self, ids: Explicit, using: str) -> None:
+        gapless.make_counters({series.name for series, _ in ids}, using)
+        super().seed_gapless(ids, using)
+
+    raise_over = seed_gapless
 
 
 class GaplessIdField(IdField[Set_contra, Got_co]):
