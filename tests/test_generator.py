@@ -214,6 +214,12 @@ class TestAsync:
         assert ids == [f"orders/{n}-A" for n in range(1, 6)]
         assert numbers == list(range(6, 47))
 
+    def test_bad_counts(self):
+        with pytest.raises(ValueError):
+            async_to_sync(anext_ids)(Order, 0)
+        with pytest.raises(ValueError):
+            async_to_sync(anext_numbers)(Order, 0)
+
     def test_what_is_in_memory_never_leaves_the_event_loop(self, python):
         # In tests it does: only the thread of the ORM knows of a TestCase.
         assert python(TAKE_IN_THE_LOOP).split() == [

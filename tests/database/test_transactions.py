@@ -116,6 +116,14 @@ class TestRollbacks:
             kept = {next_number(Order) for _ in range(3)}
         assert_given_once(kept)
 
+    def test_a_savepoint_of_the_low_level_api(self):
+        with transaction.atomic():
+            savepoint = make_savepoint()
+            next_number(Order)
+            transaction.savepoint_rollback(savepoint)
+            kept = {next_number(Order) for _ in range(3)}
+        assert_given_once(kept)
+
     def test_a_savepoint_younger_than_the_range_leaves_the_range(self):
         with transaction.atomic():
             first = next_number(Order)

@@ -13,6 +13,7 @@ import weakref
 from contextlib import suppress
 
 import pytest
+from django.core.serializers.base import DeserializedObject
 from django.db import IntegrityError, connection, connections, transaction
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
@@ -359,6 +360,13 @@ class TestKindsOfFields:
             assert names(model) == ["lost"]
         link = "place_ptr_id" if model is Restaurant else "item_ptr_id"
         assert lost.pk == lost.id == getattr(lost, link) == id
+
+    def test_a_fixture_of_a_child(self, python):
+        lost = lose(Restaurant)
+        create_elsewhere(python, "Restaurant")
+        with refused:
+            DeserializedObject(lost).save()
+        assert names(Restaurant) == ["other"]
 
     @pytest.mark.skipif(has_sequences, reason="nobody else can have the number")
     def test_an_integer_key_that_is_held_as_text(self, python):

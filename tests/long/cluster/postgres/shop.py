@@ -8,6 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from tests.long.cluster.postgres.server import PostgreSQL
+from tests.support.commands import output_of
 from tests.support.pages import MANAGE, blocks, page
 from tests.support.projects import Project
 
@@ -74,7 +75,8 @@ class Shop(Project):
     def shell(self, script: str, **variables: str) -> str:
         """Run commands of a shell until one fails, which none should."""
         self._variables |= variables
-        return self._done("bash", "-euo", "pipefail", "-c", script)
+        command = "bash", "-euo", "pipefail", "-c", script
+        return output_of(*command, cwd=self.folder, env=self.environment)
 
     @property
     def environment(self) -> dict[str, str]:

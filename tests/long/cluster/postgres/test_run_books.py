@@ -51,6 +51,8 @@ class TestTwoSites:
         shops["B"].set_tag("A")
         early = shops["A"].print(SAVE % (2, "early", "early"))
         b.wait_for(lambda: len(names(shared, b)) == 2 * len(early), "up to date")
+        arrived = shops["B"].print(SAVE % (2, "of B", "of B"))
+        a.wait_for(lambda: len(names(shared, a)) == 4 * len(arrived), "up to date")
         shared.cut()
         for tag, shop in shops.items():
             shop.print(SAVE % (20, f"of {tag}", f"of {tag}"))
@@ -62,7 +64,12 @@ class TestTwoSites:
 
         for site in pair.sites:
             shared(site, f"DROP SUBSCRIPTION {shared.subscriptions[site]}")
-        shops["B"].shell(f"psql -v ON_ERROR_STOP=1 '{dsn(b)}' <<'SQL'\n{RENAME}SQL")
+        for site, origin in (a, "<> 0"), (b, "= 0"):
+            rename = RENAME.replace("{of_b}", origin)
+            shops["B"].shell(
+                f"psql -v ON_ERROR_STOP=1 '{dsn(site)}' <<'SQL'\n{rename}SQL"
+            )
+        shared(b, "DELETE FROM django_hilo_hilodocument WHERE node_tag = 'A'")
         for table in "shop_order", "shop_orderline":
             for site, other in (a, b), (b, a):
                 copy(shared, table, site, other)
@@ -74,7 +81,8 @@ class TestTwoSites:
 
         own = {key: name for key, name in written[b].items() if name == "of B"}
         renamed = {key.removesuffix("-A") + "-B": name for key, name in own.items()}
-        assert names(shared, a) == names(shared, b) == {**written[a], **renamed}
+        others = {key: name for key, name in written[a].items() if name != "of B"}
+        assert names(shared, a) == names(shared, b) == {**others, **renamed}
         astray = "SELECT FROM shop_orderline l JOIN shop_order o ON o.id = order_id"
         query = f"SELECT count(*) AS n FROM ({astray} WHERE l.name <> o.name) x"
         for site in pair.sites:
@@ -93,14 +101,13 @@ CREATE TEMP TABLE own ON COMMIT DROP AS
     SELECT id FROM (
         SELECT id, xmin FROM shop_order UNION ALL SELECT id, xmin FROM shop_orderline
     ) AS rows
-    WHERE id LIKE '%-A' AND (pg_xact_commit_timestamp_origin(xmin)).roident = 0;
+    WHERE id LIKE '%-A' AND (pg_xact_commit_timestamp_origin(xmin)).roident {of_b};
 UPDATE shop_orderline SET order_id = regexp_replace(order_id, '-A$', '-B')
     WHERE order_id IN (SELECT id FROM own);
 UPDATE shop_orderline SET id = regexp_replace(id, '-A$', '-B')
     WHERE id IN (SELECT id FROM own);
 UPDATE shop_order SET id = regexp_replace(id, '-A$', '-B')
     WHERE id IN (SELECT id FROM own);
-DELETE FROM django_hilo_hilodocument WHERE node_tag = 'A';
 COMMIT;
 """
 
