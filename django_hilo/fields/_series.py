@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from string import Formatter
 from typing import Any, NamedTuple
@@ -130,20 +130,21 @@ class SeriesRule:
         except (FieldDoesNotExist, AttributeError, TypeError) as error:
             raise ValueError(f"per={field.per!r}: {error}") from error
         self.pieces, self.width = _pieces(field.look, field.per)
+        if self.pieces is not None:  # else the separator of the settings is part of it
+            self.with_values = lru_cache(1_000)(self.with_values)  # type: ignore[method-assign]
 
     def of(self, instance: models.Model) -> Series:
         """Return the series of an instance; `HiLoError` for a value that is missing."""
-        return self.with_values([path.value_of(instance) for path in self.paths])
+        return self.with_values(*[path.value_of(instance) for path in self.paths])
 
-    def with_values(self, values: Iterable[Any]) -> Series:
+    def with_values(self, *values: Any) -> Series:
         """Return the series of the values of all paths."""
-        known = list(values)
-        name = name_of_series(self.field.collection_name, known)
+        name = name_of_series(self.field.collection_name, values)
         if self.pieces is None:
             separator = check_separator(settings.SEPARATOR)
             start = f"{name}{separator}"
         else:
-            by_path = dict(zip(self.field.per, known, strict=True))
+            by_path = dict(zip(self.field.per, values, strict=True))
             start = "".join(piece.written(by_path) for piece in self.pieces)
         return Series(self.field, name, IdFormat(start, width=self.width))
 
@@ -172,7 +173,7 @@ class SeriesRule:
 
     def named(self, start: str, values: list[Any]) -> Series | None:
         """Return the series whose ids start with a text."""
-        series = self.with_values(values)
+        series = self.with_values(*values)
         if series.format.start == start:
             return series
         if self.pieces is None:
@@ -192,7 +193,7 @@ class SeriesRule:
             ]
         except (ValidationError, ValueError):
             return None
-        series = self.with_values(others)
+        series = self.with_values(*others)
         return series if series.format.start == start else None
 
     @cached_property
