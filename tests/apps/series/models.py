@@ -85,3 +85,13 @@ class PinkSlip(Slip):
 
 class BlueSlip(Slip):
     id = HiLoField(primary_key=True)
+
+
+class Receipt(models.Model):
+    """Its key has no gap in each place."""
+
+    id = GaplessIdField(primary_key=True, per=["place"], look="{place}-{number}")
+    place = models.SlugField()
+    name = models.CharField(max_length=50, default="")
+
+    objects = HiLoManager()

@@ -31,12 +31,15 @@ from tests.apps.records.models import (
     Plain,
     Restaurant,
 )
+from tests.apps.series.models import Receipt
 from tests.long.torture import lost
 from tests.long.torture.blocks import alone, guarded
 from tests.long.torture.counters import ORDERS, PLAIN, counter_of, items, number_of
 from tests.long.torture.errors import Doomed
 from tests.long.torture.notes import note, spans_of
 
+# The places of receipts, each with a series.
+SERIES = ("oslo", "bergen", "oslo-2")
 # The email that a person has before the run begins.
 TAKEN = "taken"
 
@@ -259,6 +262,11 @@ class Operations:
     def gapless(self) -> None:
         with self._rows():
             bear(Letter.objects.create(name=self._made(Letter, 1)[0]))
+            # Always after that counter: no two transactions wait for each other.
+            names = zip(SERIES, self._made(Receipt, len(SERIES)), strict=True)
+            receipts = [Receipt(place=place, name=name) for place, name in names]
+            Receipt.objects.bulk_create(receipts)
+            bear(*receipts)
 
     # The memory, the connections
 
@@ -322,7 +330,7 @@ def bear(*rows: Any) -> None:
     """Note rows that were inserted, to be saved again if they are rolled back."""
     for row in rows:
         _note_row("born", row)
-    lost.hold(*(row for row in rows if not isinstance(row, Letter | Plain)))
+    lost.hold(*(row for row in rows if not isinstance(row, Letter | Plain | Receipt)))
 
 
 def _note_row(word: str, row: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.long.torture.counters import GAPLESS, counter_of, number_of
 from tests.long.torture.evidence import KEPT, UNDONE, UNKNOWN, Evidence, Given, Row
+from tests.long.torture.operations import SERIES
 from tests.long.torture.stored import Stored
 
 
@@ -85,12 +86,19 @@ def _was_given(evidence: Evidence, again: Given) -> bool:
 
 def _gapless_wrongs(evidence: Evidence, stored: Stored) -> list[str]:
     failures = []
-    numbers = sorted(number_of(id) for model, id, _ in stored.rows if model == "Letter")
-    last = stored.gapless.get(GAPLESS, 0)
-    evidence.done["gapless numbers"] = last
-    if numbers != list(range(1, last + 1)):
-        missing = set(range(1, last + 1)) ^ set(numbers)
-        failures.append(f"Gaps among gapless ids up to {last}: {_some(missing)}")
+    found: dict[str, list[int]] = {GAPLESS: [], **{f"receipts.{s}": [] for s in SERIES}}
+    for model, id, _ in stored.rows:
+        if model == "Letter":
+            found[GAPLESS].append(number_of(id))
+        elif model == "Receipt":
+            place, _, number = id.rpartition("-")
+            found[f"receipts.{place}"].append(int(number))
+    for name, numbers in found.items():
+        last = stored.gapless.get(name, 0)
+        evidence.done[f"gapless numbers of {name}"] = last
+        if sorted(numbers) != list(range(1, last + 1)):
+            missing = set(range(1, last + 1)) ^ set(numbers)
+            failures.append(f"Gaps among {name} up to {last}: {_some(missing)}")
     for collection, asked in evidence.counting.items():
         told = evidence.counted[collection]
         last = stored.gapless.get(collection, 0)

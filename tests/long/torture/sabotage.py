@@ -19,6 +19,7 @@ KINDS = {
     "replay": "a return needs not be of the newest range of its issuer",
     "own": "servers: ranges are reserved in the caller's transaction",
     "floor": "an id that somebody chose raises no floor",
+    "series": "all series of a field have one counter",
     "session": "servers: a session is left open",
 }
 
@@ -30,7 +31,7 @@ def break_product(kind: str) -> None:
     from django_hilo._allocation import explicit_ids, memory
     from django_hilo._database import retry
     from django_hilo.counters import returning
-    from django_hilo.fields import _assigned_ids
+    from django_hilo.fields import _assigned_ids, _series
 
     def keep_ranges() -> None:
         memory._pool.pid = os.getpid()
@@ -54,6 +55,8 @@ def break_product(kind: str) -> None:
         memory.Memory.burn = lambda self, number: None  # type: ignore[method-assign]
     elif kind == "pair":
         _keep_committed()
+    elif kind == "series":
+        _series.name_of_series = lambda collection, values: f"{collection}.x"
     elif kind == "sure":
         _assigned_ids.sure_numbers = lambda counter, numbers: dict.fromkeys(numbers)
 

@@ -31,9 +31,10 @@ def stored() -> Stored:
         Plain,
         Restaurant,
     )
+    from tests.apps.series.models import Receipt
 
     columns: dict[Any, str] = {
-        **dict.fromkeys((Order, Item, Plain, Letter, Restaurant), "name"),
+        **dict.fromkeys((Order, Item, Plain, Letter, Receipt, Restaurant), "name"),
         # A line has the name of its order, and must follow it.
         **{OrderLine: "order__name", Person: "email"},
     }
