@@ -19,7 +19,7 @@ KINDS = {
     "replay": "a return needs not be of the newest range of its issuer",
     "own": "servers: ranges are reserved in the caller's transaction",
     "floor": "an id that somebody chose raises no floor",
-    "series": "all series of a field have one counter",
+    "series": "two values of a series have one counter",
     "session": "servers: a session is left open",
 }
 
@@ -56,7 +56,10 @@ def break_product(kind: str) -> None:
     elif kind == "pair":
         _keep_committed()
     elif kind == "series":
-        _series.name_of_series = lambda collection, values: f"{collection}.x"
+        name_of = _series.name_of_series
+        _series.name_of_series = lambda collection, values: name_of(
+            collection, [str(value).partition("-")[0] for value in values]
+        )
     elif kind == "sure":
         _assigned_ids.sure_numbers = lambda counter, numbers: dict.fromkeys(numbers)
 
