@@ -8,8 +8,15 @@ from typing import Any
 
 from django.db import Error, connections
 
+from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._database.dialects import ErrorKind, classify
-from django_hilo._operations.locations import gapless_fields_on, homes, other_sources
+from django_hilo._operations.locations import (
+    gapless_fields_of,
+    gapless_fields_on,
+    homes,
+    other_sources,
+    series_fields_on,
+)
 from django_hilo.exceptions import HiLoError
 from django_hilo.models import GaplessCounter, HiLoDocument
 
@@ -30,6 +37,7 @@ def counters(databases: Iterable[str]) -> list[Row]:
             "low": document.low if document.size > 0 else None,
             "high": document.low + document.size - 1 if document.size > 0 else None,
             "reserved_at": document.reserved_at and document.reserved_at.isoformat(),
+            "models": _models_of(document.collection, fields_of(document.collection)),
         }
         for alias in databases
         for document in HiLoDocument.objects.using(alias)
@@ -76,15 +84,29 @@ def reach(*aliases: str) -> None:
 def gapless_counters(databases: Iterable[str]) -> list[Row]:
     """Return the counters of gapless numbers, of databases that have their table."""
     return [
-        {"database": alias, "collection": counter.collection, "last": counter.last}
+        {
+            "database": alias,
+            "collection": counter.collection,
+            "last": counter.last,
+            "models": _models_of(
+                counter.collection, gapless_fields_of(counter.collection)
+            ),
+        }
         for alias in databases
         if _has_gapless_numbers(alias)
         for counter in GaplessCounter.objects.using(alias)
     ]
 
 
+def _models_of(collection: str, fields: Iterable[Any]) -> list[str]:
+    """Return the labels of the models of fields, and of series with this name."""
+    found = [*fields, *series_fields_of(collection)]
+    return list(dict.fromkeys(field.model._meta.label for field in found))
+
+
 def _has_gapless_numbers(alias: str) -> bool:
-    if alias not in homes() and not gapless_fields_on(alias):
+    has_fields = gapless_fields_on(alias) or series_fields_on(alias)
+    if alias not in homes() and not has_fields:
         return False
     table = GaplessCounter._meta.db_table
     return table in connections[alias].introspection.table_names()

@@ -11,7 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._operations import bucket_report
-from django_hilo.counters import next_gapless_number, next_gapless_numbers
+from django_hilo.counters import (
+    next_gapless_number,
+    next_gapless_numbers,
+    reserve,
+)
 from django_hilo.generator import next_id
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -99,6 +103,22 @@ class TestCounters:
         assert "letters" not in show(database="default")
         assert "invoices" not in show(database="other")
 
+    def test_series_are_named_with_their_model_and_few(self, monkeypatch):
+        monkeypatch.setattr("django_hilo.management.commands.hilo_show.SERIES", 2)
+        for place in "abc":
+            next_gapless_number(f"charges.{place}.2026")
+        next_gapless_number("gone.7")
+        reserve("requests.7", 1, node_tag="")
+        lines = [line for line in show().splitlines() if "(" in line]
+        assert [re.sub("  +", " | ", line) for line in lines] == [
+            "default | requests.7 (series.Request) | - | 1 | 0 | 1 to 1 | "
+            + lines[0].split("  ")[-1].strip(),
+            "default | charges.a.2026 (series.Charge) | 1",
+            "default | charges.b.2026 (series.Charge) | 1",
+            "default | ... (series.Charge, 1 more series) | 1",
+            "default | gone.7 (no model) | 1",
+        ]
+
     def test_without_a_table_of_gapless_numbers(self, monkeypatch):
         monkeypatch.setattr(GaplessCounter._meta, "db_table", "no_such_table")
         assert "gapless" not in show()
@@ -142,6 +162,7 @@ class TestJSON:
                 "low": 33,
                 "high": 96,
                 "reserved_at": "2026-11-20T19:51:03.412000+00:00",
+                "models": ["records.Order"],
             },
             {
                 "database": "other",
@@ -152,10 +173,16 @@ class TestJSON:
                 "low": None,
                 "high": None,
                 "reserved_at": None,
+                "models": ["records.Numbered"],
             },
         ]
         assert said["gapless"] == [
-            {"database": "default", "collection": "invoices", "last": 1}
+            {
+                "database": "default",
+                "collection": "invoices",
+                "last": 1,
+                "models": [],
+            }
         ]
         (tickets,) = [row for row in said["sources"] if row["collection"] == "tickets"]
         assert (tickets["database"], tickets["max"]) == ("default", None)

@@ -2,8 +2,9 @@
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,9 +13,12 @@ from django.db import Error, connections
 from django_hilo._operations import report
 from django_hilo._operations.locations import aliases, homes
 from django_hilo._operations.report import Row
+from django_hilo.identifiers import is_counter_name
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000
+# Counters of series that a table shows of one collection; JSON has all.
+SERIES = 20
 
 
 class Command(BaseCommand):
@@ -97,7 +101,7 @@ class Command(BaseCommand):
     ) -> None:
         """Show one table of each kind; only the first where there is nothing."""
         head = ("database", "collection", "node tag", "Max", "floor", "newest range")
-        rows = [_cells_of(counter) for counter in counters]
+        rows = [_cells_of(counter) for counter in _without_most_series(counters)]
         if rows:
             self.show_table([(*head, "reserved at"), *rows])
         elif not self.problems:
@@ -116,7 +120,10 @@ class Command(BaseCommand):
         )
         self.show_more(
             ("database", "collection", "last gapless number"),
-            [(row["database"], row["collection"], str(row["last"])) for row in gapless],
+            [
+                (row["database"], row["collection"], str(row["last"]))
+                for row in _without_most_series(gapless)
+            ],
         )
 
     def show_more(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -169,6 +176,26 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not an integer of at least 1.")
     return int(text)
+
+
+def _without_most_series(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows; of series of one model the first, and how many follow."""
+    for (_, name), group in groupby(rows, key=_series_of):
+        if not name:
+            yield from group
+            continue
+        found = list(group)
+        names = [f"{row['collection']} ({name})" for row in found[:SERIES]]
+        if len(found) > SERIES:
+            names.append(f"... ({name}, {len(found) - SERIES} more series)")
+        for row, shown in zip(found, names, strict=False):
+            yield {**row, "collection": shown}
+
+
+def _series_of(row: Row) -> tuple[str, str]:
+    is_series = is_counter_name(row["collection"])
+    models = ", ".join(row["models"]) or "no model"
+    return row["database"], models if is_series else ""
 
 
 def _cells_of(counter: Row) -> tuple[str, ...]:
