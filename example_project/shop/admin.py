@@ -77,11 +77,12 @@ class OrderLineAdmin(ByNumber):
 
 @admin.register(Invoice)
 class InvoiceAdmin(ByNumber):
-    list_display = ("numbered_id", "order", "issued_on", "total")
+    list_display = ("numbered_id", "number", "order", "issued_on", "total")
     list_select_related = ("order",)
     date_hierarchy = "issued_on"
     autocomplete_fields = ("order",)
-    search_fields = ("=order__number", "id")
+    readonly_fields = ("number",)
+    search_fields = ("=order__number", "id", "number")
 
     def view_on_site(self, obj: Invoice) -> str:
         return obj.get_absolute_url()

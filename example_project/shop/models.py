@@ -140,6 +140,13 @@ class OrderLine(models.Model):
 class Invoice(models.Model):
     # No number is missing between two invoices: the insert takes it.
     id = GaplessIdField(primary_key=True)
+    # As people write it: from 1 in each year.
+    number = GaplessIdField(
+        _("number"),
+        per=["issued_on.year"],
+        look="INV-{issued_on.year}-{number:04}",
+        unique=True,
+    )
     order = models.ForeignKey(
         Order, models.PROTECT, related_name="invoices", verbose_name=_("order")
     )
@@ -157,7 +164,7 @@ class Invoice(models.Model):
         indexes = (models.Index("id__number", name="shop_invoices_by_number"),)
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return str(self.number)
 
     def get_absolute_url(self) -> str:
         return reverse("shop:invoice", args=[self.pk])

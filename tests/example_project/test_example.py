@@ -18,6 +18,7 @@ import termios
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -395,6 +396,33 @@ class TestDemo:
         assert made_up.sql(wrong) == []
         by_day = made_up.sql("SELECT id FROM shop_invoice ORDER BY issued_on, rowid")
         assert by_day == [(f"invoices/{n}",) for n in range(1, invoices + 1)]
+        self.check_years(made_up)
+
+    def test_invoices_of_an_earlier_demo_are_numbered(self, made_up):
+        before = made_up.sql("SELECT id, number FROM shop_invoice ORDER BY id")
+        made_up.run("migrate", "shop", "0005", "-v0")
+        made_up.sql(
+            "DELETE FROM django_hilo_gaplesscounter WHERE collection LIKE '%.%'"
+        )
+        made_up.run("migrate", "-v0")
+        after = made_up.sql("SELECT id, number FROM shop_invoice ORDER BY id")
+        assert after == before
+        self.check_years(made_up)
+        year = before[0][1][4:8]
+        following = made_up.python(
+            "from example_project.shop.models import Invoice, Order\n"
+            f"print(Invoice.objects.create(order=Order.objects.first(), total=1, "
+            f"issued_on='{year}-12-31').number)"
+        )
+        count = sum(number.startswith(f"INV-{year}-") for _, number in before)
+        assert following.strip() == f"INV-{year}-{count + 1:04}"
+
+    def check_years(self, made_up):
+        """Each year counts from 1, without a gap."""
+        numbers = sorted(n for (n,) in made_up.sql("SELECT number FROM shop_invoice"))
+        for start, group in groupby(numbers, key=lambda number: number[:9]):
+            mine = list(group)
+            assert mine == [f"{start}{n:04}" for n in range(1, len(mine) + 1)]
 
     def test_a_page_that_fails_is_told(self, filled, folder):
         filled.sql("ALTER TABLE django_admin_log RENAME TO elsewhere")

@@ -39,4 +39,4 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
 class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
     class Meta:
         model = Invoice
-        fields = ["id", "order", "issued_on", "total"]
+        fields = ["id", "number", "order", "issued_on", "total"]

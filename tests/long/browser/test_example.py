@@ -60,8 +60,8 @@ def test_an_order_shows_the_ids_of_its_lines_and_its_invoice(
     expect(page.locator("tbody")).to_contain_text("OrderLines/3-A$orders/33-A")
     expect(page.locator("tfoot")).to_contain_text("472.38")
     picture(page, "order")
-    page.get_by_role("link", name="invoices/1").click()
-    expect(page.get_by_role("heading")).to_have_text("Invoice invoices/1")
+    page.get_by_role("link", name="INV-").click()
+    expect(page.get_by_role("heading")).to_contain_text("Invoice INV-")
 
 
 def test_ids_are_taken_on_a_page_of_the_browsable_api(open_as, superuser, complaints):
