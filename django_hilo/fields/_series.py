@@ -69,10 +69,10 @@ class Path:
         """Return the value that a row of the instance would have."""
         field, label = self.field, instance._meta.label
         value = getattr(instance, field.attname)
-        if value is None and field.is_relation and field.is_cached(instance):
-            # It had no key when it was set.
-            other = field.get_cached_value(instance)
-            value = getattr(other, field.target_field.attname)
+        if value in field.empty_values and field.is_relation:
+            other = field.get_cached_value(instance, default=None)
+            if other is not None:  # it may have had no key when it was set
+                value = getattr(other, field.target_field.attname)
         if value is None or hasattr(value, "resolve_expression"):
             raise HiLoError(
                 f"{label} cannot get a number: {self.text!r}, which says of which "

@@ -187,6 +187,14 @@ class TestSaving:
         assert charge.number == "INV-2026-0001"
         assert last_gapless_number(f"charges.{tenant.pk.lower()}.2026") == 1
 
+    def test_a_related_object_whose_key_was_an_empty_text(self):
+        tenant = Tenant(id="")
+        charge = Charge(tenant=tenant, date="2026-01-01")
+        tenant.id = "acme"
+        tenant.save()
+        Charge.objects.bulk_create([charge])
+        assert last_gapless_number("charges.acme.2026") == 1
+
     def test_assign_ids_leaves_gapless_numbers_to_the_save(self, tenants):
         charge, request = Charge(tenant=tenants[0], date="2026-01-01"), Request()
         Charge.objects.assign_ids([charge])
@@ -314,6 +322,7 @@ class TestMissingValues:
         ("given", "path"),
         [
             ({"date": "2026-01-01"}, "'tenant', .* is None"),
+            ({"tenant": None, "date": "2026-01-01"}, "'tenant', .* is None"),
             ({"tenant_id": "acme"}, r"'date.year', .* is None"),
             (
                 {"tenant_id": "acme", "date": "soon"},
