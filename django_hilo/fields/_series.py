@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -86,6 +87,11 @@ class Path:
                 f"series, is {value!r}: {' '.join(error.messages)}"
             ) from error
 
+    def known_value(self, instance: models.Model) -> Any:
+        """Return the value, or None if it is missing or wrong."""
+        with suppress(HiLoError):
+            return self.value_of(instance)
+
     def read(self, value: Any) -> Any:
         """Return a value as the field stores it, or its part; ValidationError."""
         value = self.field.to_python(value)
@@ -155,11 +161,7 @@ class SeriesRule:
         start, number = split_number(text)
         if number is None:
             return None
-        try:
-            values = [path.value_of(instance) for path in self.paths]
-        except HiLoError:
-            return None  # a row that the database may refuse, or that is complete later
-        series = self.named(start, values)
+        series = self.named(start, [path.known_value(instance) for path in self.paths])
         return None if series is None else (series, number)
 
     def accepts(self, text: Any) -> bool:
@@ -167,17 +169,23 @@ class SeriesRule:
         start, number = split_number(text)
         if self.pieces is None:
             own = f"{self.field.collection_name}.".lower()
-            return number is not None and start.startswith(own)
+            return number is not None and start.lower().startswith(own)
         return number is not None and bool(self._pattern.fullmatch(start))
 
     def named(self, start: str, values: list[Any]) -> Series | None:
-        """Return the series whose ids start with a text."""
-        series = self.with_values(values)
-        if series.format.start == start:
-            return series
+        """Return the series whose ids start with a text, in upper or lower case.
+
+        ``values`` are those that the text does not name; None: it is not known.
+        """
+        if None not in values:
+            series = self.with_values(values)
+            if series.format.start.lower() == start.lower():
+                return series
         if self.pieces is None:
-            own, name = f"{self.field.collection_name}.".lower(), start[:-1]
+            start, own = start.lower(), f"{self.field.collection_name}.".lower()
+            name, end = start[:-1], start[-1:]
             is_own = name.startswith(own) and is_counter_name(name)
+            is_own = is_own and end == settings.SEPARATOR
             return Series(self.field, name, IdFormat(start)) if is_own else None
         found = self._pattern.fullmatch(start)
         if found is None:
@@ -192,8 +200,9 @@ class SeriesRule:
             ]
         except (ValidationError, ValueError):
             return None
-        series = self.with_values(others)
-        return series if series.format.start == start else None
+        series = None if None in others else self.with_values(others)
+        is_same = series and series.format.start.lower() == start.lower()
+        return series if is_same else None
 
     @cached_property
     def written(self) -> set[str]:
@@ -205,7 +214,7 @@ class SeriesRule:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         known: set[str] = set()
-        return re.compile("".join(self._patterns(known)), re.DOTALL)
+        return re.compile("".join(self._patterns(known)), re.DOTALL | re.IGNORECASE)
 
     def _patterns(self, known: set[str]) -> Iterator[str]:
         places = {path.text: place for place, path in enumerate(self.paths)}

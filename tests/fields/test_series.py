@@ -8,7 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.serializers import deserialize, serialize
 from django.db import IntegrityError, connection, models, transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Cast
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from django.utils import timezone as django_timezone
 from hypothesis import given, settings
@@ -277,6 +278,22 @@ class TestExplicitTexts:
         made = [Request.objects.create(tenant=each).number for each in tenants]
         assert made == ["SUP-8", "SUP-1"]
 
+    def test_in_lower_case(self, tenants):
+        """It is the same id on MariaDB, and hides no other there."""
+        self.create(tenants[0], number="inv-2026-0005")
+        self.create(tenants[0], number="INV-2026-0006")
+        assert self.create(tenants[0]) == "INV-2026-0007"
+        GaplessCounter.objects.all().delete()
+        call_command("hilo_raise_max", verbosity=0)
+        assert self.create(tenants[0]) == "INV-2026-0008"
+
+    def test_the_text_says_what_is_not_known_of_the_row(self, tenants):
+        day = date(2026, 1, 1)
+        self.create(
+            tenants[0], Cast(Value(day), models.DateField()), number="INV-2026-0007"
+        )
+        assert self.create(tenants[0]) == "INV-2026-0008"
+
     def test_beside_others_in_one_bulk_create(self, tenants):
         Charge.objects.bulk_create(
             [
@@ -290,6 +307,11 @@ class TestExplicitTexts:
             ("tenants/7-A", "INV-2026-0009"),
             ("tenants/7-A", "INV-2026-0010"),
         ]
+
+    @pytest.mark.parametrize("text", ["pinkslips.oslo-5", "pinkslips.oslo.5", "9"])
+    def test_of_a_series_without_a_look_need_the_separator(self, text):
+        PinkSlip.objects.create(place="oslo", slip=text)
+        assert PinkSlip.objects.create(place="oslo").slip == "pinkslips.oslo/1"
 
     @pytest.mark.parametrize("text", ["old 5", "INV-26-x5", "INV-2026-", "5"])
     def test_others_raise_nothing(self, tenants, text):
