@@ -157,7 +157,8 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
 def _series_errors(field: IdField) -> Iterator[Error]:
     field_of_series: Any = field
     try:
-        if not field.per or isinstance(field.per, str):
+        # Processes have no common order of a set.
+        if not field.per or not isinstance(field.per, tuple):
             raise ValueError(f"per={field.per!r} must be a list of paths.")
         rule = SeriesRule(field)
         for option in ("anchor", "convention", "width", "server_ids"):

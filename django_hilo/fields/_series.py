@@ -32,9 +32,19 @@ from django_hilo.identifiers import (
 # What Django's own __year, __month and __day read.
 PARTS = ("year", "month", "day")
 
+# As 1.5 and 1.50, or one moment in two time zones.
+_IN_MANY_WAYS = (
+    models.BinaryField,
+    models.DateTimeField,
+    models.DecimalField,
+    models.JSONField,
+)
+
 _PLAIN = re.compile(r"[a-z0-9_-]*")
 # Of this package, where lower case loses nothing.
 _KEY = re.compile(r"[a-z][a-z0-9_-]*/[0-9]+(?:-[A-Z]{1,4})?")
+# Of a number: 04 is at least four digits.
+_WIDTH = re.compile(r"(?:0([1-9][0-9]?))?")
 # Two of the sign that starts an escaped byte: no value has them.
 _HASH = "=="
 _HASH_LENGTH = 32
@@ -58,13 +68,25 @@ class Path:
             )
         if not self.field.concrete or self.field.many_to_many:
             raise ValueError(f"{self.text!r} in per= has no column.")
-        if getattr(self.field, "auto_now", False) or getattr(
-            self.field, "auto_now_add", False
-        ):
+        late = ("auto_now", "auto_now_add", "generated")
+        if any(getattr(self.field, each, False) for each in late):
             raise ValueError(
                 f"{self.text!r} in per= has no value before the row is written: use "
                 f"default=timezone.now in place of auto_now or auto_now_add."
             )
+        if not self.part and isinstance(self.column, _IN_MANY_WAYS):
+            raise ValueError(
+                f"{self.text!r} in per= is a {type(self.column).__name__}: one value "
+                f"can be written in several ways, and would have several series."
+            )
+
+    @property
+    def column(self) -> Any:
+        """The field whose values a row stores: of a relation that of the key."""
+        field = self.field
+        while field.is_relation:
+            field = field.target_field
+        return field
 
     def value_of(self, instance: models.Model) -> Any:
         """Return the value that a row of the instance would have."""
@@ -269,19 +291,32 @@ def _pieces(look: Any, per: Iterable[str]) -> tuple[list[Piece] | None, int]:
         *found, (text, name, spec, conversion) = Formatter().parse(look)
     except (TypeError, ValueError) as error:
         raise ValueError(f"look={look!r} is not a format: {error}") from error
-    width = re.fullmatch(r"(?:0([1-9][0-9]?))?", spec or "")
+    width = _WIDTH.fullmatch(spec or "")
     if name != "number" or conversion or not width or int(width[1] or 0) > MAX_WIDTH:
         raise ValueError(
             f"look={look!r} must end in '{{number}}', or in '{{number:04}}' with 1 to "
             f"{MAX_WIDTH} digits."
         )
-    pieces = []
+    pieces, grew = [], False
     for before, path, form, converted in found:
         if path is not None and (path not in per or converted):
             raise ValueError(
                 f"look={look!r} names {path!r}: it may name only the paths in "
                 f"per={list(per)!r}, and the number at its end."
             )
+        is_part = path is not None and "." in path
+        if form and not (is_part and _WIDTH.fullmatch(form)):
+            raise ValueError(
+                f"look={look!r}: {form!r} is not possible. A part of a date may have a "
+                f"number of digits: '{{date.month:02}}'."
+            )
+        grows = path is not None and not (form or path.endswith(".year"))
+        if grows and grew and not before:
+            raise ValueError(
+                f"look={look!r} needs a sign before {path!r}, or '{{date.day:02}}': 1 "
+                f"and 11 would be written as 11 and 1."
+            )
+        grew = grows or (grew and not before)
         pieces.append(Piece(before, path, form or ""))
     if text[-1:].isdigit() or (not text and pieces and pieces[-1].path):
         raise ValueError(

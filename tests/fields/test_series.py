@@ -448,6 +448,10 @@ class TestChecks:
             tenant = models.ForeignKey(Tenant, models.PROTECT)
             at = models.DateTimeField()
             made = models.DateTimeField(auto_now_add=True)
+            price = models.DecimalField(max_digits=9, decimal_places=2)
+            twice = models.GeneratedField(
+                expression=F("price") * 2, output_field=price.clone(), db_persist=True
+            )
             number = field
 
             class Meta:
@@ -461,6 +465,7 @@ class TestChecks:
         [
             ({"per": "tenant"}, "must be a list"),
             ({"look": "X-{number}"}, "must be a list"),
+            ({"per": {"tenant", "at.year"}}, "must be a list"),
             ({"per": ["nothing"]}, "no field named 'nothing'"),
             ({"per": ["tenant__slug"]}, "no field named"),
             ({"per": ["at.hour"]}, "none of year, month, day"),
@@ -473,6 +478,19 @@ class TestChecks:
             ({"per": ["tenant"], "look": "X2{number}"}, "a sign that is no digit"),
             ({"per": ["at.year"], "look": "{at.year}{number}"}, "a sign that is no"),
             ({"per": ["tenant"], "look": "{"}, "is not a format"),
+            ({"per": ["at"]}, "is a DateTimeField: one value"),
+            ({"per": ["price"]}, "is a DecimalField: one value"),
+            ({"per": ["twice"]}, "no value before the row is written"),
+            ({"per": ["at.year"], "look": "{at.year:%y}-{number}"}, "is not possible"),
+            ({"per": ["tenant"], "look": "{tenant:.3}-{number}"}, "is not possible"),
+            ({"per": ["tenant"], "look": "{tenant:03}-{number}"}, "is not possible"),
+            (
+                {
+                    "per": ["at.month", "at.day"],
+                    "look": "{at.month}{at.day}-{number}",
+                },
+                "needs a sign before 'at.day'",
+            ),
         ],
     )
     def test_wrong_options(self, options, message):
@@ -480,6 +498,11 @@ class TestChecks:
             (error,) = check_field(self.field(kind(unique=True, **options)))
             assert error.id == "django_hilo.E109"
             assert message in error.msg
+
+    def test_paths_side_by_side_that_can_be_told_apart(self):
+        look = "{at.year}{at.month}/{at.month:02}{at.day:02}-{number}"
+        field = HiLoField(per=["at.year", "at.month", "at.day"], look=look, unique=True)
+        assert check_field(self.field(field)) == []
 
     def test_options_that_have_no_meaning(self):
         field = HiLoField(per=["tenant"], width=5, unique=True)
