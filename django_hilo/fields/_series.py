@@ -116,9 +116,9 @@ class Path:
 
     def read(self, value: Any) -> Any:
         """Return a value as the field stores it, or its part; ValidationError."""
-        value = self.field.to_python(value)
         if not self.part:
-            return value
+            return self.field.to_python(value)
+        value = self.field.get_prep_value(value)  # in a time zone
         if isinstance(value, datetime) and is_aware(value):
             value = localtime(value)
         return getattr(value, self.part)
@@ -222,9 +222,10 @@ class SeriesRule:
             ]
         except (ValidationError, ValueError):
             return None
-        series = None if None in others else self.with_values(others)
-        is_same = series and series.format.start.lower() == start.lower()
-        return series if is_same else None
+        if None in others:
+            return None
+        series = self.with_values(others)
+        return series if series.format.start.lower() == start.lower() else None
 
     @cached_property
     def written(self) -> set[str]:

@@ -244,6 +244,18 @@ class TestSaving:
         assert there.pk == "visits.2027.1.1/1"
         assert here.pk == "visits.2026.12.31/1"
 
+    @pytest.mark.filterwarnings("ignore:.*naive datetime")
+    def test_a_moment_without_a_time_zone_is_in_the_default_one(self):
+        with django_timezone.override("Europe/Berlin"):
+            visits = [
+                Visit.objects.create(at=at)
+                for at in (datetime(2026, 12, 31, 23, 30), "2026-12-31 23:30")
+            ]
+            for visit in visits:
+                visit.refresh_from_db()
+                day = django_timezone.localtime(visit.at)
+                assert visit.pk.startswith(f"visits.{day.year}.{day.month}.{day.day}/")
+
     def test_fixtures_keep_their_numbers(self, tenants):
         known = {"tenant": tenants[0], "date": "2026-01-01"}
         Charge.objects.create(number="INV-2026-0041", **known)
