@@ -465,6 +465,7 @@ class TestChecks:
                 expression=F("price") * 2, output_field=price.clone(), db_persist=True
             )
             number = field
+            other = meta.get("other")
 
             class Meta:
                 app_label = "series"
@@ -510,6 +511,13 @@ class TestChecks:
             (error,) = check_field(self.field(kind(unique=True, **options)))
             assert error.id == "django_hilo.E109"
             assert message in error.msg
+
+    def test_two_fields_of_a_model_that_count_together(self):
+        for kind, errors in ((GaplessIdField, ["E109"]), (HiLoField, [])):
+            other = kind(per=["at.year"], unique=True)
+            field = GaplessIdField(per=["tenant"], unique=True)
+            found = check_field(self.field(field, other=other))
+            assert [each.id[-4:] for each in found] == errors
 
     def test_paths_side_by_side_that_can_be_told_apart(self):
         look = "{at.year}{at.month}/{at.month:02}{at.day:02}-{number}"
