@@ -21,6 +21,7 @@ from django_hilo._allocation.give_back import give_back
 from django_hilo._allocation.in_tests import counter_of_test
 from django_hilo._allocation.registry import (
     CounterField,
+    Series,
     field_of,
     fields_of,
     given_source,
@@ -28,7 +29,6 @@ from django_hilo._allocation.registry import (
     named_source,
     own_home_and_source,
 )
-from django_hilo._allocation.series import Series
 from django_hilo._database.identity import has_schemas
 from django_hilo._database.own_connection import is_test_process
 from django_hilo.counters.own import OwnCounter

@@ -246,13 +246,16 @@ class Pool:
         return memory
 
     def old_series(self, used: Key, most: int) -> list[Key]:
-        """Note that a series is used; return half of them if there are too many."""
+        """Note that a series is used; return those that are too many.
+
+        One as a rule: to return many would keep the caller waiting for seconds.
+        """
         self._series.pop(used, None)
         self._series[used] = None
         if len(self._series) <= most:
             return []
         # A copy is one step; other threads may look, too.
-        old = list(self._series)[: most // 2]
+        old = list(self._series)[:-most]
         return [key for key in old if self._series.pop(key, key) is not key]
 
     def seen(self, key: Key) -> int:

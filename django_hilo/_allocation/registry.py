@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from django.apps import apps
 from django.db import models, router
@@ -13,7 +13,7 @@ from django.db import models, router
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.source import Source
-from django_hilo.identifiers import is_counter_name
+from django_hilo.identifiers import IdFormat, is_counter_name
 
 
 class CounterField(Protocol):
@@ -35,6 +35,16 @@ class CounterField(Protocol):
 
     def home_and_source(self, using: str) -> tuple[str, Source]:
         """Return the counter of rows on ``using``, after the alias that has it."""
+
+
+class Series(NamedTuple):
+    """One series of a field with ``per``, which has a counter of its own."""
+
+    field: Any
+    # Of its counter: the collection and the values of the paths.
+    name: str
+    # Of its ids.
+    format: IdFormat
 
 
 def is_counter_field(target: object) -> TypeGuard[CounterField]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from django_hilo._allocation.series import Series
+from django_hilo._allocation.registry import Series
 from django_hilo.fields.lookups import Number, Start
 
 
@@ -25,8 +25,7 @@ def highest_in_series(field: Any, using: str) -> Iterator[tuple[Series, int]]:
         .values_list("hilo_top", "hilo_start", *paths)
     )
     for number, start, *values in groups.iterator():
-        is_whole = number is not None and None not in values
-        series = rule.named(start, values) if is_whole else None
+        series = None if number is None else rule.named(start, values)
         if series is not None:
             highest[series] = max(highest.get(series, 0), number)
     yield from sorted(highest.items(), key=lambda item: item[0].name)

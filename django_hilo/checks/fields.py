@@ -157,7 +157,8 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
 def _series_errors(field: IdField) -> Iterator[Error]:
     field_of_series: Any = field
     try:
-        if not field.per or isinstance(field.per, str):
+        # Processes have no common order of a set.
+        if not field.per or not isinstance(field.per, tuple):
             raise ValueError(f"per={field.per!r} must be a list of paths.")
         rule = SeriesRule(field)
         for option in ("anchor", "convention", "width", "server_ids"):
@@ -165,6 +166,12 @@ def _series_errors(field: IdField) -> Iterator[Error]:
                 raise ValueError(f"{option}= has no meaning beside per=.")
         for path in rule.paths:
             path.check()
+        for other in field.model._meta.local_fields:
+            if other is not field and _has_same_counters(field, other):
+                raise ValueError(
+                    f"{other.name!r} has the same collection, and would take the "
+                    f"numbers of its series: set another collection= on one of them."
+                )
     except ValueError as error:
         yield _error(
             field,
@@ -198,6 +205,13 @@ def _series_errors(field: IdField) -> Iterator[Error]:
             if left_out
             else "Set unique=True.",
         )
+
+
+def _has_same_counters(field: IdField, other: Any) -> bool:
+    if not isinstance(other, IdField) or not other.per or other.is_copy:
+        return False
+    is_alike = isinstance(other, GaplessIdField) == isinstance(field, GaplessIdField)
+    return is_alike and other.collection_name.lower() == field.collection_name.lower()
 
 
 def _unique_beside(field: Any) -> Iterator[set[str]]:

@@ -79,7 +79,8 @@ def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
     if len(counts) > 1:
         what = f"One of {len(counts)} gapless counters"
         last = retry(operate, using, what, bound=True)
-    for name in counts.keys() - last.keys():  # some are missing, or there is only one
+    # Some are missing, or there is only one.
+    for name in sorted(counts.keys() - last.keys()):
         last[name] = next_gapless_numbers(name, counts[name], using)[-1]
     ends = {name: last[name] + 1 for name in counts}
     return {name: range(ends[name] - n, ends[name]) for name, n in counts.items()}

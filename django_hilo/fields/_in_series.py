@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import models
 
-from django_hilo._allocation.series import Series
+from django_hilo._allocation.registry import Series
 from django_hilo.fields._assigned_ids import AssignedIds
 from django_hilo.fields._ids import Explicit, Instances
 from django_hilo.fields._series import SeriesRule, split_number

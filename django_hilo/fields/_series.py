@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -16,7 +17,7 @@ from django.db.models import F
 from django.db.models.functions import Extract
 from django.utils.timezone import is_aware, localtime
 
-from django_hilo._allocation.series import Series
+from django_hilo._allocation.registry import Series
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import (
@@ -31,9 +32,19 @@ from django_hilo.identifiers import (
 # What Django's own __year, __month and __day read.
 PARTS = ("year", "month", "day")
 
+# As 1.5 and 1.50, or one moment in two time zones.
+_IN_MANY_WAYS = (
+    models.BinaryField,
+    models.DateTimeField,
+    models.DecimalField,
+    models.JSONField,
+)
+
 _PLAIN = re.compile(r"[a-z0-9_-]*")
 # Of this package, where lower case loses nothing.
 _KEY = re.compile(r"[a-z][a-z0-9_-]*/[0-9]+(?:-[A-Z]{1,4})?")
+# Of a number: 04 is at least four digits.
+_WIDTH = re.compile(r"(?:0([1-9][0-9]?))?")
 # Two of the sign that starts an escaped byte: no value has them.
 _HASH = "=="
 _HASH_LENGTH = 32
@@ -57,22 +68,34 @@ class Path:
             )
         if not self.field.concrete or self.field.many_to_many:
             raise ValueError(f"{self.text!r} in per= has no column.")
-        if getattr(self.field, "auto_now", False) or getattr(
-            self.field, "auto_now_add", False
-        ):
+        late = ("auto_now", "auto_now_add", "generated")
+        if any(getattr(self.field, each, False) for each in late):
             raise ValueError(
                 f"{self.text!r} in per= has no value before the row is written: use "
                 f"default=timezone.now in place of auto_now or auto_now_add."
             )
+        if not self.part and isinstance(self.column, _IN_MANY_WAYS):
+            raise ValueError(
+                f"{self.text!r} in per= is a {type(self.column).__name__}: one value "
+                f"can be written in several ways, and would have several series."
+            )
+
+    @property
+    def column(self) -> Any:
+        """The field whose values a row stores: of a relation that of the key."""
+        field = self.field
+        while field.is_relation:
+            field = field.target_field
+        return field
 
     def value_of(self, instance: models.Model) -> Any:
         """Return the value that a row of the instance would have."""
         field, label = self.field, instance._meta.label
         value = getattr(instance, field.attname)
-        if value is None and field.is_relation and field.is_cached(instance):
-            # It had no key when it was set.
-            other = field.get_cached_value(instance)
-            value = getattr(other, field.target_field.attname)
+        if value in field.empty_values and field.is_relation:
+            other = field.get_cached_value(instance, default=None)
+            if other is not None:  # it may have had no key when it was set
+                value = getattr(other, field.target_field.attname)
         if value is None or hasattr(value, "resolve_expression"):
             raise HiLoError(
                 f"{label} cannot get a number: {self.text!r}, which says of which "
@@ -86,11 +109,16 @@ class Path:
                 f"series, is {value!r}: {' '.join(error.messages)}"
             ) from error
 
+    def known_value(self, instance: models.Model) -> Any:
+        """Return the value, or None if it is missing or wrong."""
+        with suppress(HiLoError):
+            return self.value_of(instance)
+
     def read(self, value: Any) -> Any:
         """Return a value as the field stores it, or its part; ValidationError."""
-        value = self.field.to_python(value)
         if not self.part:
-            return value
+            return self.field.to_python(value)
+        value = self.field.get_prep_value(value)  # in a time zone
         if isinstance(value, datetime) and is_aware(value):
             value = localtime(value)
         return getattr(value, self.part)
@@ -156,11 +184,7 @@ class SeriesRule:
         start, number = split_number(text)
         if number is None:
             return None
-        try:
-            values = [path.value_of(instance) for path in self.paths]
-        except HiLoError:
-            return None  # a row that the database may refuse, or that is complete later
-        series = self.named(start, values)
+        series = self.named(start, [path.known_value(instance) for path in self.paths])
         return None if series is None else (series, number)
 
     def accepts(self, text: Any) -> bool:
@@ -168,17 +192,23 @@ class SeriesRule:
         start, number = split_number(text)
         if self.pieces is None:
             own = f"{self.field.collection_name}.".lower()
-            return number is not None and start.startswith(own)
+            return number is not None and start.lower().startswith(own)
         return number is not None and bool(self._pattern.fullmatch(start))
 
     def named(self, start: str, values: list[Any]) -> Series | None:
-        """Return the series whose ids start with a text."""
-        series = self.with_values(*values)
-        if series.format.start == start:
-            return series
+        """Return the series whose ids start with a text, in upper or lower case.
+
+        ``values`` are those that the text does not name; None: it is not known.
+        """
+        if None not in values:
+            series = self.with_values(*values)
+            if series.format.start.lower() == start.lower():
+                return series
         if self.pieces is None:
-            own, name = f"{self.field.collection_name}.".lower(), start[:-1]
+            start, own = start.lower(), f"{self.field.collection_name}.".lower()
+            name, end = start[:-1], start[-1:]
             is_own = name.startswith(own) and is_counter_name(name)
+            is_own = is_own and end == settings.SEPARATOR
             return Series(self.field, name, IdFormat(start)) if is_own else None
         found = self._pattern.fullmatch(start)
         if found is None:
@@ -193,8 +223,10 @@ class SeriesRule:
             ]
         except (ValidationError, ValueError):
             return None
+        if None in others:
+            return None
         series = self.with_values(*others)
-        return series if series.format.start == start else None
+        return series if series.format.start.lower() == start.lower() else None
 
     @cached_property
     def written(self) -> set[str]:
@@ -206,7 +238,7 @@ class SeriesRule:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         known: set[str] = set()
-        return re.compile("".join(self._patterns(known)), re.DOTALL)
+        return re.compile("".join(self._patterns(known)), re.DOTALL | re.IGNORECASE)
 
     def _patterns(self, known: set[str]) -> Iterator[str]:
         places = {path.text: place for place, path in enumerate(self.paths)}
@@ -261,19 +293,32 @@ def _pieces(look: Any, per: Iterable[str]) -> tuple[list[Piece] | None, int]:
         *found, (text, name, spec, conversion) = Formatter().parse(look)
     except (TypeError, ValueError) as error:
         raise ValueError(f"look={look!r} is not a format: {error}") from error
-    width = re.fullmatch(r"(?:0([1-9][0-9]?))?", spec or "")
+    width = _WIDTH.fullmatch(spec or "")
     if name != "number" or conversion or not width or int(width[1] or 0) > MAX_WIDTH:
         raise ValueError(
             f"look={look!r} must end in '{{number}}', or in '{{number:04}}' with 1 to "
             f"{MAX_WIDTH} digits."
         )
-    pieces = []
+    pieces, grew = [], False
     for before, path, form, converted in found:
         if path is not None and (path not in per or converted):
             raise ValueError(
                 f"look={look!r} names {path!r}: it may name only the paths in "
                 f"per={list(per)!r}, and the number at its end."
             )
+        is_part = path is not None and "." in path
+        if form and not (is_part and _WIDTH.fullmatch(form)):
+            raise ValueError(
+                f"look={look!r}: {form!r} is not possible. A part of a date may have a "
+                f"number of digits: '{{date.month:02}}'."
+            )
+        grows = path is not None and not (form or path.endswith(".year"))
+        if grows and grew and not before:
+            raise ValueError(
+                f"look={look!r} needs a sign before {path!r}, or '{{date.day:02}}': 1 "
+                f"and 11 would be written as 11 and 1."
+            )
+        grew = grows or (grew and not before)
         pieces.append(Piece(before, path, form or ""))
     if text[-1:].isdigit() or (not text and pieces and pieces[-1].path):
         raise ValueError(

@@ -9,7 +9,7 @@ from django.db import connections, models
 from django.db.models.expressions import Combinable
 from django.utils.translation import gettext as _
 
-from django_hilo._allocation.series import Series
+from django_hilo._allocation.registry import Series
 from django_hilo._database.dialects import dialect_of
 from django_hilo.fields._ids import Ids
 from django_hilo.fields._series import SeriesRule
