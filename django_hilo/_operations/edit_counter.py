@@ -13,14 +13,20 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
-from django_hilo._allocation.registry import fields_of
+from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.used_counters import check_used
 from django_hilo.counters import floor
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.reservation import change_counter
 from django_hilo.exceptions import CounterNotLowered
-from django_hilo.identifiers import check_counter_name, check_node_tag, check_number
+from django_hilo.identifiers import (
+    IdFormat,
+    check_counter_name,
+    check_node_tag,
+    check_number,
+    is_counter_name,
+)
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import Change, send_counter_changed
 
@@ -36,6 +42,11 @@ def counter_of(document: HiLoDocument) -> Counter:
     """Return the counter that takes its numbers from a stored counter."""
     using, fields = database_of(document), fields_of(document.collection)
     field = fields[0] if fields else None
+    if is_counter_name(document.collection):
+        # How a series writes its numbers, its rows know.
+        field = next(iter(series_fields_of(document.collection)), None)
+        own = OwnCounter(document.collection, document.node_tag)
+        return Counter(document.collection, using, own, field, format=IdFormat(""))
     if field is not None and field.is_integer:
         return resolve(field, using)
     collection = field.collection_name if field else document.collection

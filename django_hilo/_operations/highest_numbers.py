@@ -7,8 +7,9 @@ from django.db import Error, connections, transaction
 from django.db.models import F, Max
 from django.db.models.functions import Lower
 
-from django_hilo._allocation.registry import fields_of
-from django_hilo._operations.locations import fields_on, served_by
+from django_hilo._allocation.registry import fields_of, series_fields_of
+from django_hilo._operations.highest_in_series import highest_in_series
+from django_hilo._operations.locations import fields_on, series_fields_on, served_by
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields.lookups import Number
@@ -61,15 +62,20 @@ def highest_numbers(
     node: which one gave them cannot be seen. Reads as `highest_number` does, and all
     rows to count those with a number up to ``up_to``.
     """
-    fields = fields_of(collection)
+    fields = [*fields_of(collection), *series_fields_of(collection)]
     found = []
     for using in served_by(home):
-        for field in (f for f in fields_on(using) if f in fields):
+        here = [*fields_on(using), *series_fields_on(using)]
+        for field in (f for f in here if f in fields):
             number, text, rows, error = 0, "", 0, ""
             try:
                 with sparing(using):
                     tags = {"", node_tag}
-                    number, text, rows = _highest(field, using, tags, up_to)
+                    number, text, rows = (
+                        _highest_of_series(field, using, collection, up_to)
+                        if field.per
+                        else _highest(field, using, tags, up_to)
+                    )
             except (Error, connections[using].Database.Error) as problem:  # type: ignore[attr-defined] # the driver's
                 # With psycopg 2, closing the cursor fails next and hides the cause.
                 error = str(problem.__context__ or problem)
@@ -86,6 +92,15 @@ def sparing(using: str) -> AbstractContextManager[object]:
     if connections[using].in_atomic_block:
         return transaction.atomic(using=using)
     return nullcontext()
+
+
+def _highest_of_series(
+    field: Any, using: str, name: str, up_to: int
+) -> tuple[int, str, int]:
+    for series, number, rows in highest_in_series(field, using, up_to):
+        if series.name == name:
+            return number, series.format.text(number), rows
+    return 0, "", 0
 
 
 def _highest(

@@ -15,7 +15,8 @@ if apps.is_installed("drf_spectacular"):
 
 app_name = "django_hilo"
 
-_document = "documents/<str:collection>/<str:node_tag>/"
+# A series may have a "/" in its name.
+_document = "documents/<path:collection>/<str:node_tag>/"
 _collection = "collections/<str:collection>/"
 
 urlpatterns = [

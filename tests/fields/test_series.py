@@ -11,14 +11,16 @@ from django.db import IntegrityError, connection, models, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Cast
 from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.urls import reverse
 from django.utils import timezone as django_timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_hilo._allocation import memory
+from django_hilo._operations import edit_counter
 from django_hilo.checks.fields import check_field
 from django_hilo.counters.gapless import last_gapless_number
-from django_hilo.exceptions import HiLoError
+from django_hilo.exceptions import CounterNotLowered, HiLoError
 from django_hilo.fields import GaplessIdField, HiLoField
 from django_hilo.fields._series import name_of_series, split_number
 from django_hilo.generator import next_id, next_number
@@ -422,6 +424,34 @@ class TestRaisingTheSeries:
         assert Charge.objects.create(tenant=tenants[0], date="2026-01-01").number == (
             "INV-2026-0501"
         )
+
+
+class TestAdministrators:
+    """Of a series' counter, which has the rows of its field in its way, too."""
+
+    pytestmark = on_tables
+
+    def test_rows_are_in_the_way_of_a_lower_max(self, tenants):
+        Request.objects.create(tenant=tenants[1], number="SUP-90")
+        made = [Request.objects.create(tenant=each) for each in [*tenants, tenants[0]]]
+        document = HiLoDocument.objects.get(pk="requests.tenants/7-a/")
+        state = edit_counter.state_of(document)
+        assert edit_counter.tables_of(document, 1) == [
+            ("series.Request", "default", 2, "SUP-2", 1, "")
+        ]
+        assert edit_counter.id_at(document, 3) == "3"
+        with pytest.raises(CounterNotLowered, match=r"has a row with the id 'SUP-2'"):
+            edit_counter.lower_max(document, 0, state=state, user=None)
+        with pytest.raises(CounterNotLowered, match=r"has a row with the id 'SUP-2'"):
+            edit_counter.delete_counter(document, state=state, user=None)
+        made[2].delete()
+        edit_counter.lower_max(document, 1, state=state, user=None)
+        assert Request.objects.create(tenant=tenants[0]).number == "SUP-2"
+
+    def test_endpoints_know_names_with_slashes(self, tenants, admin_client):
+        Request.objects.create(tenant=tenants[0])
+        address = reverse("django_hilo:document", args=["requests.tenants/7-a", "-"])
+        assert admin_client.get(address).json()["max"] == 1
 
 
 class TestLookups:

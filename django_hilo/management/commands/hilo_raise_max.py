@@ -131,7 +131,7 @@ class Command(BaseCommand):
         self.raise_if_lower(name, current, found, raise_it)
 
     def raise_series(self, field: Any, using: str) -> None:
-        for series, number in highest_in_series(field, using):
+        for series, number, _ in highest_in_series(field, using):
             found = number, series.format.text(number)
             raise_it: Callable[[], object]
             if field.ids.is_gapless:
