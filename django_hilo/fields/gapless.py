@@ -81,9 +81,14 @@ class GaplessIds(AssignedIds):
 
     def refused(self, instances: Instances, error: IntegrityError, using: str) -> None:
         given = [each for each in instances if self.assigned_for(each) == using]
-        if given and self.attname in str(error):
+        # MySQL names the value and the constraint, SQLite only the columns.
+        text = str(error)
+        named = [each for each in given if str(self.value_of(each)) in text]
+        if not named and self.attname in text:
+            named = given
+        if named:
             error.add_note(
-                f"If a row has the {self.field.name} {self.value_of(given[0])!r} "
+                f"If a row has the {self.field.name} {self.value_of(named[0])!r} "
                 f"already, the counter is too low: run manage.py hilo_raise_max "
                 f"--database={using}"
             )

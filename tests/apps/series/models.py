@@ -28,7 +28,7 @@ class Charge(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "number"], name="one_charge_number"
+                fields=["tenant", "number"], name="charges_of_a_tenant"
             )
         ]
 
