@@ -6,11 +6,7 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
-from django_hilo._allocation.registry import (
-    fields_of,
-    home_of,
-    named_source,
-)
+from django_hilo._allocation.registry import fields_of, home_of, named_source
 from django_hilo._operations.locations import gapless_fields_of
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import RangeNotLent
@@ -64,7 +60,7 @@ def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
     `RangeNotLent` for a collection with a source.
     """
     _refuse_series(collection)
-    source = named_source(collection)
+    source = named_source(check_collection(collection))
     if source is not None:
         raise RangeNotLent(
             _(

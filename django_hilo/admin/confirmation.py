@@ -1,5 +1,6 @@
 """The form that changes a counter, and what it asks the user to confirm."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -51,22 +52,16 @@ class ConfirmedNumberForm(ChangeNumberForm):
     """
 
     confirmed = forms.BooleanField(label="", required=False)
+    # Returns what a new number means, one sentence each; none: nothing to ask. Raises
+    # `CounterNotLowered` for a number that the form refuses.
+    effects: Callable[[int], list[str]]
+    # Returns what the box says.
+    label_of: Callable[[int], str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._box = self.fields["confirmed"].widget
         self.fields["confirmed"].widget = forms.HiddenInput()
-
-    def effects(self, number: int) -> list[str]:
-        """Return what a new number means, one sentence each; none: nothing to ask.
-
-        Raises `CounterNotLowered` for a number that the form refuses.
-        """
-        raise NotImplementedError
-
-    def label_of(self, number: int) -> str:
-        """Return what the box says."""
-        raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

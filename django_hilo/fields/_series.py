@@ -159,7 +159,7 @@ class SeriesRule:
             raise ValueError(f"per={field.per!r}: {error}") from error
         self.pieces, self.width = _pieces(field.look, field.per)
         if self.pieces is not None:  # else the separator of the settings is part of it
-            self.with_values = lru_cache(1_000)(self.with_values)  # type: ignore[method-assign]
+            self.with_values = lru_cache(1_000)(self.with_values)  # type: ignore[method-assign] # of this rule alone
 
     def of(self, instance: models.Model) -> Series:
         """Return the series of an instance; `HiLoError` for a value that is missing."""

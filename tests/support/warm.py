@@ -92,9 +92,9 @@ class Popen:
         if given == PIPE:
             reader, writer = os.pipe()
             if number:
-                self.stdout = open(reader, encoding="utf-8")  # noqa: SIM115
+                self.stdout = open(reader, encoding="utf-8")  # noqa: SIM115 - the caller closes it
                 return writer
-            self.stdin = open(writer, "w", encoding="utf-8")  # noqa: SIM115
+            self.stdin = open(writer, "w", encoding="utf-8")  # noqa: SIM115 - as well
             return reader
         if given == subprocess.DEVNULL:
             return os.open(os.devnull, os.O_RDWR)
@@ -164,7 +164,7 @@ def run(
 
 
 def _file(text: str = "") -> IO[str]:
-    file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+    file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - a process has it
     file.write(text)
     file.seek(0)
     return file
@@ -260,7 +260,7 @@ def _take_place(folder: str, environment: dict[str, str]) -> None:
     # Where the tests are a background job, Ctrl-C would be ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     at_once = bool(environment.get("PYTHONUNBUFFERED"))
-    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # noqa: SIM115
+    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # noqa: SIM115 - until the end
     for number, name in enumerate(("stdout", "stderr"), 1):
         errors = "strict" if number == 1 else "backslashreplace"
         file = os.fdopen(number, "w", closefd=False, encoding="utf-8", errors=errors)

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.long.fellows.settings import (  # noqa: F401
+from tests.long.fellows.settings import (  # noqa: F401 - settings of this project, too
     DEFAULT_AUTO_FIELD,
     HILO,
     MIGRATION_MODULES,
@@ -10,7 +10,7 @@ from tests.long.fellows.settings import (  # noqa: F401
     TEMPLATES,
     USE_TZ,
 )
-from tests.settings import CONTRIB, MIDDLEWARE  # noqa: F401
+from tests.settings import CONTRIB, MIDDLEWARE  # noqa: F401 - settings of this project, too
 from tests.support.databases import CHOSEN, settings_for
 
 PACKAGE = os.environ["HILO_TEST_CACHE"]
