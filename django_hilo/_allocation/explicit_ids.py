@@ -15,7 +15,8 @@ from django.db import Error, connections
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.in_transaction import Floor, bound_to, drop_bound, newest
-from django_hilo._database.transaction import state_of, test_blocks
+from django_hilo._database.transaction import state_of
+from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -79,8 +80,9 @@ def record(counter: Counter, numbers: Sequence[int], using: str) -> None:
     if known is not None:
         known.number = max(known.number, floor.number)
         return
-    is_in_test = test_blocks(connection.atomic_blocks)
-    mark = None if is_in_test else state_of(connection).mark()
+    # A statement that belongs to the caller's transaction waits for nothing.
+    at_once = in_callers_transaction(using)
+    mark = None if at_once else state_of(connection).mark()
     if mark is None:
         _raise_now(counter, floor)
     else:

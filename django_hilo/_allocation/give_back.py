@@ -20,7 +20,7 @@ def give_back(memories: Iterable[Memory]) -> int:
     """
     returned, failed = 0, set()
     for held in memories:
-        cached, source = held.shrink(held.newest), held.source
+        cached, source = held.give_up_newest(), held.source
         database, alias = held.database, held.database.alias
         is_away = alias in failed or not is_still_there(database)
         if cached is None or source is None or is_away:

@@ -24,7 +24,6 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.identity import DatabaseKey, database_key
-from django_hilo._database.own_connection import is_test_process
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.transaction import test_blocks
 from django_hilo._database.uncounted import uncounted
@@ -302,18 +301,32 @@ class Block:
 _open: list[Block] = []
 
 
+def block_on(connection: BaseDatabaseWrapper) -> Block | None:
+    """Return the counters of the innermost block of a TestCase; None outside of one."""
+    found: Block | None = None
+    for atomic in test_blocks(connection.atomic_blocks):
+        mine: Block | None = vars(atomic).get(_BLOCK)
+        if mine is None:
+            if found is None:
+                # Ranges of tests that committed, and were flushed.
+                memory.current().drop_ranges(connection.alias)
+            mine = vars(atomic)[_BLOCK] = Block(connection, atomic, found)
+            _open[:] = [*(each for each in _open if each.is_open), mine]
+        found = mine
+    return found
+
+
 def counter_of_test(real: Counter) -> Counter:
     """Return the counter of the running test; outside of one, the real one."""
-    atomics = test_blocks(real.connection_vars["atomic_blocks"])
-    if not atomics:
+    block = block_on(connections[real.using])
+    if block is None:
         # A thread beside a test that inserts a row with a number of the test would wait
         # for its end.
         beside = [each.counters.get(real.key) for each in _open if each.is_open]
         seen = (each.memory.seen for each in beside if each)
         real.over = max(seen, default=0)
         return real
-    block = vars(atomics[-1]).get(_BLOCK) or _block_on(connections[real.using])
-    mine: InMemoryCounter = block.of(real)
+    mine = block.of(real)
     if mine.real is not real:
         # Called by another name, or found anew since settings changed.
         mine.real, mine.counter = real, real.changed(source=mine, memory=mine.memory)
@@ -326,27 +339,10 @@ def write_counters(**kwargs: object) -> None:
     In a `TestCase` numbers come out of memory, and the ORM calls this before it reads
     or writes counters. Call it before raw SQL does.
     """
-    for connection in (
-        connections.all(initialized_only=True) if is_test_process() else ()
-    ):
-        block = _block_on(connection)
+    for connection in connections.all(initialized_only=True):
+        block = block_on(connection)
         if block is not None:
             block.write()
-
-
-def _block_on(connection: BaseDatabaseWrapper) -> Any:
-    """Return the innermost block of a TestCase, None outside of one."""
-    found: Block | None = None
-    for atomic in test_blocks(connection.atomic_blocks):
-        mine: Block | None = vars(atomic).get(_BLOCK)
-        if mine is None:
-            if found is None:
-                # Ranges of tests that committed, and were flushed.
-                memory.current().drop_ranges(connection.alias)
-            mine = vars(atomic)[_BLOCK] = Block(connection, atomic, found)
-            _open[:] = [*(each for each in _open if each.is_open), mine]
-        found = mine
-    return found
 
 
 def _read(connection: BaseDatabaseWrapper) -> Start:

@@ -201,13 +201,14 @@ class Memory:
         # A copy is one step, and needs no lock.
         return max(self._ranges.copy(), key=lambda each: each.high, default=None)
 
-    def shrink(self, newest: CachedRange | None, keep: int = 0) -> CachedRange | None:
-        """Give up the newest range but for ``keep`` numbers; return the others."""
+    def give_up_newest(self) -> CachedRange | None:
+        """Give up the numbers that are left of the newest range, and return them."""
         with self.locked():
-            if not newest or newest is not self.newest or newest.left <= keep:
+            newest = self.newest
+            if not newest or not newest.left:
                 return None
             unused = CachedRange(newest.reservation)
-            unused.next = newest.next + keep
+            unused.next = newest.next
             newest.high = unused.next - 1
             # Max may fall to it at any moment: an explicit id above it needs a floor.
             self.stored = min(self.stored, newest.high)

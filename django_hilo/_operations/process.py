@@ -23,7 +23,6 @@ from django_hilo._database import own_connection
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.which_connection import use_own
 from django_hilo._late_rows import writers
-from django_hilo._operations import idle
 from django_hilo.conf import settings
 from django_hilo.counters import floor, gapless
 from django_hilo.signals import counter_changed, range_reserved, range_returned
@@ -61,7 +60,6 @@ def arm(sender: Any) -> None:
     uid = "django_hilo.raise_defaults"
     post_migrate.connect(raise_defaults, sender, dispatch_uid=uid)
     request_finished.connect(own_connection.close_unused, dispatch_uid="django_hilo")
-    request_finished.connect(idle.return_idle, dispatch_uid="django_hilo.return_idle")
     _join_worker_pools()
     if not _armed:
         _armed = True

@@ -13,10 +13,10 @@ from django.test.testcases import (  # type: ignore[attr-defined]
 )
 
 from django_hilo._allocation import memory
+from django_hilo._allocation.in_tests import block_on
 from django_hilo._allocation.in_transaction import drop_bound
 from django_hilo._allocation.registry import given_source
 from django_hilo._database.dialects import dialect_of
-from django_hilo._database.transaction import test_blocks
 from django_hilo._operations.locations import aliases, fields_on
 from django_hilo.counters.key_column import KeyColumn
 from django_hilo.sources.key_sequence import KeySequence
@@ -29,7 +29,7 @@ def start_over(databases: Iterable[str]) -> None:
         if alias in databases:
             with suppress(DatabaseOperationForbidden):  # not one of this test's
                 _rewind_columns(alias)
-        if not test_blocks(connection.atomic_blocks):
+        if block_on(connection) is None:
             memory.current().forget(alias)
             continue
         # Threads beside the test must not get numbers of its class.

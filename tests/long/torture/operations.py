@@ -11,7 +11,6 @@ from django.db import IntegrityError, connection, connections, models, transacti
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 
-from django_hilo._operations import idle
 from django_hilo.exceptions import HiLoError, ReservationTimeout
 from django_hilo.generator import (
     iter_ids,
@@ -272,11 +271,6 @@ class Operations:
 
     def return_ranges(self) -> None:
         return_ranges()
-
-    def return_idle(self) -> None:
-        idle.KEPT, idle.IDLE_AFTER = 2, 0.0
-        for _ in range(2):
-            idle.return_idle()
 
     def close(self) -> None:
         connections.close_all()

@@ -33,7 +33,7 @@ _ROWS = {
     "refused": 3,
     "save_again": 12,
 }
-_LOANS = {"lend": 4, "return_ranges": 2, "return_idle": 2}
+_LOANS = {"lend": 4, "return_ranges": 2}
 _WEB = {
     "rest_ids": 3,
     "rest_range": 3,
