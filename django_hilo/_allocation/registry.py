@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -93,9 +92,13 @@ def series_fields() -> Iterator[Any]:
 
 def series_fields_of(name: str) -> list[Any]:
     """Return the fields that have a series whose counter may have this name."""
-    found = [f for f in series_fields() if is_counter_name(name)]
-    starts = [(f, f.collection_name.lower()) for f in found]
-    return [f for f, start in starts if re.match(rf"{re.escape(start)}[.=]", name)]
+    found = list(series_fields()) if is_counter_name(name) else []
+    return [each for each in found if name.startswith(starts_of_series(each))]
+
+
+def starts_of_series(field: Any) -> tuple[str, ...]:
+    """Return what the names of the counters of a field with ``per`` start with."""
+    return tuple(f"{field.collection_name.lower()}{sign}" for sign in ".=")
 
 
 def fields_of(collection: str) -> list[Any]:

@@ -23,6 +23,7 @@ from django_hilo.admin.confirmation import ChangeCounterForm, effects_of
 from django_hilo.admin.databases import DatabaseFilter
 from django_hilo.admin.numbers import NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import qualify
+from django_hilo.admin.series import SeriesFilter
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.models import HiLoDocument
@@ -65,7 +66,7 @@ class HiLoDocumentAdmin(NumberAdmin):
 
     list_display = ("collection_name", "tag", "max_number", "used_by", "last_reserved")
     ordering = ("collection", "id")
-    list_filter = (DatabaseFilter, NodeTagFilter)
+    list_filter = (DatabaseFilter, SeriesFilter, NodeTagFilter)
     number = "max"
     added = ("collection", "node_tag", "max")
     change_form = ChangeCounterForm

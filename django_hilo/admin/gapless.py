@@ -13,8 +13,10 @@ from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._operations import edit_gapless
 from django_hilo._operations.locations import aliases, gapless_fields_of, may_have_table
 from django_hilo.admin.confirmation import ConfirmedNumberForm
+from django_hilo.admin.databases import DatabaseFilter
 from django_hilo.admin.numbers import NumberAdmin, grouped
 from django_hilo.admin.qualified_keys import home_databases, key_of
+from django_hilo.admin.series import SeriesFilter
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import MAX_NUMBER, IdFormat, is_counter_name
@@ -64,6 +66,7 @@ class GaplessCounterAdmin(NumberAdmin):
     """
 
     list_display = ("collection_name", "last_number", "next_id", "used_by")
+    list_filter = (DatabaseFilter, SeriesFilter)
     number = "last"
     added = ("collection", "last")
     change_form = ChangeGaplessForm
