@@ -20,8 +20,8 @@ STARTED_IN_A_SECOND = 50
 HEAD = (
     "workers",
     "`CAPACITY`",
-    "settles after",
     "timeouts",
+    "the last after",
     "reservations per second, first minute",
     "last 15 minutes",
     "unused at the end",
@@ -61,10 +61,8 @@ def measure(bench: Bench) -> Iterator[Finding]:
 def cells(count: int, capacity: int, found: Outcome) -> Iterator[str]:
     """Yield a line of the table."""
     slowly = Fleet(count, capacity, start=count / STARTED_IN_A_SECOND).run(HOUR / 4)
-    has_settled = found.settled_at < HOUR - MINUTE
-    yield from (f"{count:,}", f"{capacity:,}")
-    yield f"{figure(round(found.settled_at))} s" if has_settled else "**never**"
-    yield f"{found.timeouts:,}"
+    yield from (f"{count:,}", f"{capacity:,}", f"{found.timeouts:,}")
+    yield f"{figure(round(found.last_timeout))} s"
     yield figure(found.rate(0, MINUTE))
     yield figure(found.rate(HOUR - 15 * MINUTE, HOUR))
     yield f"{found.unused:.1%}"

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 
 from django_hilo._allocation.capacity import next_capacity
 from django_hilo.conf import settings
+from django_hilo.counters.ranges import Capacity
 
 # How long a reservation keeps the row locked: some round trips and a commit.
 UNDER_LOCK = 0.012
 # How many ids a worker takes in a second: each its own number, in these bounds.
 SLOWEST, FASTEST = 0.5, 4.0
-# Longer waits are those of a fleet that has not settled, in seconds.
-SHORT = 1.0
 
 
 @dataclass
@@ -37,23 +36,17 @@ class Outcome:
     """What came of a fleet."""
 
     timeouts: int = 0
+    last_timeout: float = 0.0
     numbers: int = 0
     # When each reservation was committed, and the longest wait for one.
     ends: list[float] = field(default_factory=list)
     longest: float = 0.0
-    # When one had waited for longer than a short time.
-    settled_at: float = 0.0
     # The share of the numbers that nobody gets if all workers stop at the end.
     unused: float = 0.0
 
     def rate(self, since: float, until: float) -> float:
         """Return the reservations in a second."""
         return sum(since <= end < until for end in self.ends) / (until - since)
-
-    def has_waited(self, since: float, end: float) -> None:
-        self.longest = max(self.longest, end - since)
-        if end - since > SHORT:
-            self.settled_at = end
 
 
 class Fleet:
@@ -106,14 +99,17 @@ class Fleet:
         while self.queue and self.queue[0][0] + longest <= now:
             since, number = self.queue.popleft()
             self.found.timeouts += 1
-            self.found.has_waited(since, since + longest)
+            self.found.last_timeout = now
+            self.found.longest = longest
             self.ask_later(number, since + longest)
 
     def reserve(self, number: int, since: float, end: float) -> None:
         """Give a worker its next range."""
         worker, found = self.workers[number], self.found
         age, most = since - worker.reserved_at, settings.MAX_CAPACITY
-        worker.size = next_capacity(worker.size, age, self.capacity, most)
+        size = next_capacity(worker.size, age, self.capacity, most)
+        waited = end - UNDER_LOCK - since
+        worker.size = Capacity(size, worker.size, most).after(waited)
         worker.reserved_at = end
         # So many pauses between requests, which come at random.
         lasts = self.random.gammavariate(worker.size, 1 / worker.rate)
@@ -121,4 +117,4 @@ class Fleet:
         heapq.heappush(self.needs, (worker.used_up_at, number))
         found.numbers += worker.size
         found.ends.append(end)
-        found.has_waited(since, end)
+        found.longest = max(found.longest, end - since)

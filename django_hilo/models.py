@@ -104,6 +104,9 @@ class HiLoDocument(models.Model):
     # The mark of the client of RavenDB's that made the counter.
     made_by = models.CharField(max_length=16, blank=True, default="", editable=False)
 
+    # How many seconds it took to lock the row.
+    waited = 0.0
+
     objects = LateRows["HiLoDocument"]()
 
     class Meta:

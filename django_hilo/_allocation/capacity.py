@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from django_hilo.counters.ranges import Capacity
+
 # RavenDB's thresholds, in seconds since the last range of this process was reserved.
 DOUBLES_UNDER = 30.0
 HALVES_OVER = 60.0
@@ -40,6 +42,11 @@ class AdaptiveCapacity:
         size, at = self._last
         seconds = DOUBLES_UNDER if at is None else self._clock() - at
         return next_capacity(size, seconds, least, most)
+
+    def of_range(self, least: int, most: int) -> Capacity:
+        """Return the capacity of the next range."""
+        last = self._last[0] if self._last else 0
+        return Capacity(self.next(least, most), last, most)
 
     def note(self, size: int) -> None:
         """Note that this size was fetched now."""

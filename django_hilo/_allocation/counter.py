@@ -16,7 +16,7 @@ from django_hilo._allocation.registry import CounterField
 from django_hilo._database.identity import database_key
 from django_hilo.conf import settings
 from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.counters.ranges import Capacity, Reservation, Wanted
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, check_separator
 
@@ -29,6 +29,8 @@ class Reserved(NamedTuple):
     reservations: list[Reservation]
     ranges: list[CachedRange]
     skipped: list[Skipped]
+    # What the next capacity goes by.
+    capacity: int
 
 
 class Counter:
@@ -139,7 +141,9 @@ class Counter:
             ids += format.texts(low, high) if format else range(low, high + 1)
         return ids
 
-    def fetch(self, capacity: int, count: int, rows: int | None = None) -> Reserved:
+    def fetch(
+        self, capacity: Capacity, count: int, rows: int | None = None
+    ) -> Reserved:
         """Reserve ranges, over all numbers that are known.
 
         ``rows`` is the highest number of rows, if it was looked for; None: the ranges
@@ -150,8 +154,13 @@ class Counter:
         if rows is None:
             rows = source.minimum_of_rows(using)
         stored = held.stored
-        size, least = max(capacity, count), max(count, 1)
-        wanted = Wanted(size, least, max(held.seen, self.over, rows), self.collection)
+        wanted = Wanted(
+            size=max(capacity.size, count),
+            at_least=max(count, 1),
+            minimum=max(held.seen, self.over, rows),
+            collection=self.collection,
+            capacity=capacity,
+        )
         reserved = source.reserve(using, wanted)
         held.source = source
         met, fell_from = reserved[0].met, 0
@@ -175,4 +184,4 @@ class Counter:
             if met is not None:
                 # If the counter fell back, others may have the numbers from there.
                 skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
-        return Reserved(reserved, ranges, skipped)
+        return Reserved(reserved, ranges, skipped, capacity.after(reserved[0].waited))

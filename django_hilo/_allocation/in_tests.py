@@ -139,11 +139,11 @@ class InMemoryCounter(OwnCounter):
     def fill(self, count: int) -> None:
         """Reserve a range, of the size of a real one."""
         counter, held = self.counter, self.memory
-        capacity = held.capacity.next(*counter.capacities)
+        capacity = held.capacity.of_range(*counter.capacities)
         # Until it is held, another thread of the test would reserve the same one.
         with self.block.lock:
             reserved = counter.fetch(capacity, count, rows=0)
-            held.add(reserved.ranges, capacity)
+            held.add(reserved.ranges, reserved.capacity)
         if range_reserved.receivers:
             send_reserved(reserved.reservations[0], counter.using)
 

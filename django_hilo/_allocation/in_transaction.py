@@ -22,6 +22,7 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.transaction import Mark, state_of
+from django_hilo.counters.ranges import Capacity
 from django_hilo.counters.reservation import send_reserved
 
 
@@ -108,11 +109,11 @@ def bind(counter: Counter, mark: Mark, count: int) -> None:
     """Reserve a range that belongs to the caller's transaction."""
     held = counter.memory
     adaptive = newest(held, connections[counter.using], "capacity")
-    capacity = (adaptive or held.capacity).next(*counter.capacities)
+    capacity = (adaptive or held.capacity).of_range(*counter.capacities)
     reserved = counter.fetch(capacity, count)
     bound = bound_to(mark, held)
     bound.capacity = AdaptiveCapacity()
-    bound.capacity.note(capacity)
+    bound.capacity.note(reserved.capacity)
     bound.skipped += reserved.skipped
     bound.ranges = [each for each in bound.ranges if each.left] + reserved.ranges
     if counter.source.rolls_back:
@@ -126,7 +127,7 @@ def _take_unmarked(counter: Counter, count: int) -> list[Slice]:
     """Take numbers in a transaction whose end nothing will tell, and keep none."""
     slices = None
     while slices is None:
-        reserved = counter.fetch(count, count)
+        reserved = counter.fetch(Capacity(count, count, count), count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
             send_reserved(each, counter.using)

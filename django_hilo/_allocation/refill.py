@@ -53,9 +53,9 @@ def _refill_as(
     """Reserve a range and take from it; other threads wait, and take from it too."""
     held = counter.memory
     try:
-        capacity = held.capacity.next(*counter.capacities)
+        capacity = held.capacity.of_range(*counter.capacities)
         reserved = counter.fetch(capacity, count, rows)
-        slices = held.add(reserved.ranges, capacity, count, reserved.skipped)
+        slices = held.add(reserved.ranges, reserved.capacity, count, reserved.skipped)
     except BaseException as error:
         held.end_refill(mine, error)
         raise

@@ -78,17 +78,20 @@ def retry(
     # Counted too, for tests that freeze even this clock.
     slept = 0.0
     while True:
+        tried = clock()
         try:
             return on_right_connection(operate, connection, bound, reconnects)
         except Error as error:
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:
+                waited = clock() - tried
+                limit = "a lower limit of the database, or a person, canceled it"
+                if waited >= settings.LOCK_TIMEOUT:
+                    limit = f"HILO['LOCK_TIMEOUT'] is {settings.LOCK_TIMEOUT:g} s"
                 raise ReservationTimeout(
-                    f"{what} on {using!r} stayed locked for {settings.LOCK_TIMEOUT:g} "
-                    f"s (HILO['LOCK_TIMEOUT']), or until a shorter limit, such as "
-                    f"statement_timeout, or a person canceled the statement: {error}. "
-                    f"Find the transaction that locks the row; it may be the one that "
-                    f"asks for this id."
+                    f"{what} on {using!r} stayed locked for {waited:.1f} s: {limit} "
+                    f"({error}). Find the transaction that locks the row; it may be "
+                    f"the one that asks for this id."
                 ) from error
             is_old = kind is ErrorKind.NO_COLUMN and if_missing is None
             if kind is ErrorKind.NO_TABLE or is_old:

@@ -12,7 +12,7 @@ from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation, returning
 from django_hilo.counters.own import OwnCounter
-from django_hilo.counters.ranges import Reservation, Wanted
+from django_hilo.counters.ranges import AS_ASKED, Capacity, Reservation, Wanted
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.models import HiLoDocument
 from django_hilo.signals import Change, send_counter_changed
@@ -29,9 +29,11 @@ def lend(
     at_least: int | None = None,
     minimum: int = 0,
     issuer: str = "",
+    capacity: Capacity = AS_ASKED,
 ) -> Reservation:
     """Reserve ``size`` numbers for ``user``, or for another program.
 
+    There are more if ``capacity`` says so after a wait for the row.
     They start over ``minimum``, the rows, and all that this process has seen. Near
     2^63-1 there may be fewer, but not than ``at_least`` (``None``: all). Raises
     `RangeNotLent` if the counter is not a HiLoDocument.
@@ -50,7 +52,8 @@ def lend(
     seen = memory.current().seen(counter.key)
     minimum = max(minimum, seen, source.minimum_of_rows(using))
     least = size if at_least is None else at_least
-    [lent] = source.reserve(using, Wanted(size, least, minimum, issuer=issuer))
+    wanted = Wanted(size, least, minimum, issuer=issuer, capacity=capacity)
+    [lent] = source.reserve(using, wanted)
     reservation.send_reserved(lent, using)
     _send_changed(counter, Change.RESERVED, lent.range.low - 1, lent.range.high, user)
     return lent

@@ -116,7 +116,11 @@ def _limits(field: Any, alias: str, counter: Any) -> Iterator[tuple[int, str, st
         kind = _type_of(field, connections[alias])
         _, highest = connections[alias].ops.integer_field_range(kind)
         if highest is not None and highest < MAX_NUMBER:
-            remedy = "Widen it, and the columns that refer to it, to bigint first."
+            remedy = (
+                "Widen it, and the columns that refer to it, to bigint first. A "
+                "smaller max_capacity wastes fewer numbers: processes that wait for "
+                "the counter reserve up to 32 times as many."
+            )
             yield highest, f"the type of the column {field.column!r}", remedy
         return
     if getattr(field, "convention", None) is not None:

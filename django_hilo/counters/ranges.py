@@ -36,11 +36,40 @@ class Reservation:
     ticket: str = field(repr=False)  # a secret
     # Max before it, or the floor if that was higher; None: not a row of ours.
     met: int | None = field(default=None, repr=False, compare=False)
+    # How long it waited for the row, in seconds.
+    waited: float = field(default=0.0, repr=False, compare=False)
+
+
+# The seconds of a round trip, and not of a wait for other processes.
+SHORT_WAIT = 0.25
+# A wait doubles a range so often at most.
+MOST_DOUBLINGS = 5
+
+
+class Capacity(NamedTuple):
+    """How many numbers the next range holds: more, if it had to wait for the row."""
+
+    size: int
+    # How many the last one held: what others wait for is not halved.
+    last: int
+    most: int
+
+    def after(self, waited: float) -> int:
+        """Return the size after a wait: twice as much for each second of it."""
+        if waited < SHORT_WAIT:
+            return self.size
+        kept = max(self.size, min(self.last, self.most))
+        return min(int(kept * 2 ** min(waited, MOST_DOUBLINGS)), self.most)
+
+
+# That of a caller who said how many numbers.
+AS_ASKED = Capacity(0, 0, 0)
 
 
 class Wanted(NamedTuple):
     """What a reservation is asked for."""
 
+    # Or as many as `capacity` says, if that is more.
     size: int
     # How many are enough near the end of the numbers.
     at_least: int = 1
@@ -50,6 +79,8 @@ class Wanted(NamedTuple):
     collection: str = ""
     # The start of the ticket, if the counter has one.
     issuer: str = ""
+    # That of our own counters, which a wait for the row makes larger.
+    capacity: Capacity = AS_ASKED
 
 
 class _Keys:

@@ -9,16 +9,19 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.models import F
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from django_hilo._database.dialects import ErrorKind, classify
+from django_hilo._database.own_connection import clock
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._late_rows import write_late_rows
 from django_hilo.conf import settings
@@ -42,8 +45,8 @@ logger = logging.getLogger("django_hilo")
 
 _NAME = "The row %r of HiLoDocument"  # in messages
 
-# Gets the locked row and the server prefix of its node. Returns the columns to write,
-# or None to delete the row.
+# Gets the locked row, with ``waited``, the seconds that it took to lock it, and the
+# server prefix of its node. Returns the columns to write, or None to delete the row.
 Change = Callable[["HiLoDocument", str], dict[str, Any] | None]
 
 
@@ -101,7 +104,8 @@ def reserve_range(
         if column is not None:
             met = max(met, column.highest(using))
         last = max(met, minimum)
-        high = min(last + size, MAX_NUMBER)
+        most = max(size, wanted.capacity.after(document.waited))
+        high = min(last + most, MAX_NUMBER)
         if high - last < at_least:
             known = {"counter": document.id, "database": using, "last": last}
             raise CounterExhausted(
@@ -123,8 +127,9 @@ def reserve_range(
         }
 
     document, prefix = change_counter(collection, node_tag, using, next_range)
-    numbers = Range(document.low, document.max)
-    return Reservation(collection, node_tag, numbers, prefix, document.ticket, met)
+    numbers, ticket = Range(document.low, document.max), document.ticket
+    names, waited = (collection, node_tag), document.waited
+    return Reservation(*names, numbers, prefix, ticket, met, waited)
 
 
 def send_reserved(reservation: Reservation, using: str) -> None:
@@ -175,24 +180,44 @@ def change_existing(
 
     Returns the row as written and its node's server prefix. Raises ObjectDoesNotExist.
     """
-    operate = partial(_change_locked, key, node_tag, change)
+    operate = _LockedChange(key, node_tag, change)
     return retry(operate, using, _NAME % key, retry_for=retry_for)
 
 
-def _change_locked(
-    key: str, node_tag: str, change: Change, db: str
-) -> tuple["HiLoDocument", str]:
-    from django_hilo.models import HiLoDocument
+class _LockedChange:
+    """A change of a counter's row, which is tried until it is committed."""
 
-    write_late_rows()  # once, not for each statement, as its manager does
-    rows = HiLoDocument._base_manager.using(db).filter(pk=key)
-    with short_transaction(db) as connection:
-        if not connection.features.has_select_for_update:
+    def __init__(self, key: str, node_tag: str, change: Change) -> None:
+        self.key, self.node_tag, self.change = key, node_tag, change
+        # The seconds of the tries that lost against other processes.
+        self.lost = 0.0
+
+    def __call__(self, db: str) -> tuple["HiLoDocument", str]:
+        write_late_rows()  # once, not for each statement, as its manager does
+        began = inf  # until it is connected
+        try:
+            with short_transaction(db):
+                began = clock()
+                return self._change(db, began)
+        except Error as error:
+            if classify(error, connections[db]) is ErrorKind.RETRY:
+                self.lost += max(clock() - began, 0)
+            raise
+
+    def _change(self, db: str, began: float) -> tuple["HiLoDocument", str]:
+        from django_hilo.models import HiLoDocument
+
+        rows = HiLoDocument._base_manager.using(db).filter(pk=self.key)
+        locks_rows = connections[db].features.has_select_for_update
+        if not locks_rows:
             # SQLite fails at once if a transaction reads first and writes later.
             rows.update(ticket=F("ticket"))
-        document = _with_prefix(rows, node_tag).select_for_update().get()
+        document = _with_prefix(rows, self.node_tag).select_for_update().get()
+        if locks_rows:
+            # Of one writer at a time nobody knows whether it uses the counter.
+            document.waited = self.lost + clock() - began
         prefix = document.prefix or ""
-        columns = change(document, prefix)
+        columns = self.change(document, prefix)
         if columns is None:
             rows.delete()
         elif columns:
@@ -200,7 +225,7 @@ def _change_locked(
                 columns["ticket"] = new_ticket()
             rows.update(**columns)
             vars(document).update(columns)
-    return document, prefix
+        return document, prefix
 
 
 def _with_prefix(rows: Any, node_tag: str) -> Any:

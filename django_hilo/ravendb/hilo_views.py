@@ -46,10 +46,17 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
     wanted = NextRange.read(request.GET)
     counter = known_counters.counter_of(wanted.tag, alias_of(database))
     # Not Django's now(), which has no zone if USE_TZ is False.
-    size = capacity_of(wanted, datetime.now(UTC), *counter.capacities)
+    capacity = capacity_of(wanted, datetime.now(UTC), *counter.capacities)
     minimum, caller = _bounded(wanted.last_max, counter), request.META[CALLER]
     make_counter(counter, caller)
-    lent = lending.lend(counter, size, at_least=1, minimum=minimum, issuer=caller)
+    lent = lending.lend(
+        counter,
+        capacity.size,
+        at_least=1,
+        minimum=minimum,
+        issuer=caller,
+        capacity=capacity,
+    )
     separator = wanted.separator or settings.SEPARATOR
     low, high = lent.range.low, lent.range.high
     body = {

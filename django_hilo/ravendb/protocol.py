@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 from django.http import QueryDict
 
 from django_hilo._allocation.capacity import next_capacity
+from django_hilo.counters.ranges import Capacity
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.identifiers import MAX_NUMBER, check_collection, check_separator, shown
 
@@ -51,16 +52,16 @@ class NextRange(NamedTuple):
         )
 
 
-def capacity_of(request: NextRange, now: datetime, least: int, most: int) -> int:
-    """Return how many numbers a client gets, by RavenDB's rule.
+def capacity_of(request: NextRange, now: datetime, least: int, most: int) -> Capacity:
+    """Return how many numbers a client gets, by RavenDB's rule, and ours for waits.
 
     Within ``least`` to ``most`` in every case, where RavenDB believes any size.
     """
     last_size = min(request.last_size, most)
     if request.last_range_at is None:
-        return max(least, last_size)
+        return Capacity(max(least, last_size), last_size, most)
     seconds = (now - request.last_range_at).total_seconds()
-    return next_capacity(last_size, seconds, least, most)
+    return Capacity(next_capacity(last_size, seconds, least, most), last_size, most)
 
 
 def parse_last_range_at(text: str) -> datetime | None:

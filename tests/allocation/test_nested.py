@@ -61,7 +61,10 @@ def test_at_any_line_of_the_way_through_memory(ask, work):
 
 
 @pytest.mark.parametrize("ask", [next_id, next_number])
-def test_at_many_lines_of_a_reservation(ask):
+def test_at_many_lines_of_a_reservation(ask, settings):
+    # Where the row is locked already, it waits for itself.
+    settings.HILO = {**settings.HILO, "LOCK_TIMEOUT": 0.2, "RETRY_FOR": 1.0}
+
     def reserve():
         return_ranges()
         return next_number(Order)

@@ -468,8 +468,10 @@ def commit_unanswered() -> Iterator[None]:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        change = reservation._change_locked
-        patch.setattr(reservation, "_change_locked", partial(lose_answer, change))
+        change = reservation._LockedChange.__call__
+        patch.setattr(
+            reservation._LockedChange, "__call__", lambda *of: lose_answer(change, *of)
+        )
         yield
 
 

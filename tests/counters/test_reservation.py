@@ -292,7 +292,7 @@ class TestMissingTables:
 class TestRetries:
     def test_a_passing_failure_is_tried_again_as_a_whole(self, monkeypatch):
         failures = [deadlock(), deadlock()]
-        attempt = reservation._change_locked
+        attempt = reservation._LockedChange.__call__
 
         def fail_twice(*args):
             if failures:
@@ -300,13 +300,13 @@ class TestRetries:
                 raise failures.pop()
             return attempt(*args)
 
-        monkeypatch.setattr(reservation, "_change_locked", fail_twice)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail_twice)
         assert next_number(Order) == 65, "what may have been committed is burnt"
 
     def test_it_gives_up_in_time(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
         fail = Mock(side_effect=deadlock())
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)
         monkeypatch.undo()
@@ -315,7 +315,7 @@ class TestRetries:
     def test_only_a_limit_of_connections_is_told_of_as_one(self, monkeypatch, settings):
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
         fail = Mock(side_effect=deadlock())
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(ConcurrencyError) as caught:
             next_number(Order)
         assert "PgBouncer" not in str(caught.value)
@@ -328,7 +328,7 @@ class TestRetries:
     @pytest.mark.django_db(transaction=False)
     def test_an_option_of_sqlite_is_named_on_sqlite_alone(self, monkeypatch):
         fail = Mock(side_effect=deadlock())
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(ConcurrencyError, match="Repeat the transaction") as caught:
             reserve("orders", 1)
         assert ("transaction_mode" in str(caught.value)) == (CHOSEN == "sqlite")
@@ -337,7 +337,7 @@ class TestRetries:
         settings.HILO = {**settings.HILO, "RETRY_FOR": 0.05}
         monkeypatch.setattr(retry, "clock", lambda: 1.0)
         fail = Mock(side_effect=[deadlock()] * 2_000)
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)
 
@@ -349,13 +349,13 @@ class TestRetries:
         monkeypatch.setattr(retry.random, "uniform", lambda *_: 0)
         # More than fit into that time, and yet an end.
         fail = Mock(side_effect=itertools.repeat(deadlock(), 200_000))
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(ConcurrencyError, match=r"0.05 s.*RETRY_FOR"):
             next_number(Order)
 
     def test_other_errors_pass_through(self, monkeypatch):
         fail = Mock(side_effect=DataError("no"))
-        monkeypatch.setattr(reservation, "_change_locked", fail)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail)
         with pytest.raises(DataError):
             next_number(Order)
 

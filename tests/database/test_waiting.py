@@ -30,14 +30,14 @@ def warnings(monkeypatch, settings, caplog):
     monkeypatch.setattr(retry.random, "uniform", lambda *_: 0)
 
     def warnings(*errors: Exception) -> list[str]:
-        attempt, failures = reservation._change_locked, list(errors)
+        attempt, failures = reservation._LockedChange.__call__, list(errors)
 
         def fail_first(*args):
             if failures:
                 raise failures.pop(0)
             return attempt(*args)
 
-        monkeypatch.setattr(reservation, "_change_locked", fail_first)
+        monkeypatch.setattr(reservation._LockedChange, "__call__", fail_first)
         assert next_number(Order) == 1
         return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 

@@ -45,26 +45,26 @@ class TestCapacity:
     )
     def test_ravendbs_table(self, last_size, age, size):
         moment = None if age is None else seconds_ago(age)
-        assert capacity_of(asked(last_size, moment), NOW, 32, 1_048_576) == size
+        assert capacity_of(asked(last_size, moment), NOW, 32, 1_048_576).size == size
 
     @pytest.mark.parametrize("age", [None, -5, 0, 45, 3_600])
     @pytest.mark.parametrize("last_size", [2**63 - 1, 10_000_000])
     def test_no_size_passes_the_most_in_any_case(self, last_size, age):
         moment = None if age is None else seconds_ago(age)
-        assert capacity_of(asked(last_size, moment), NOW, 32, 1_000) <= 1_000
+        assert capacity_of(asked(last_size, moment), NOW, 32, 1_000).after(9) <= 1_000
 
     @pytest.mark.parametrize("age", [None, 0, 45, 3_600])
     @pytest.mark.parametrize("last_size", [0, -1, -(2**63)])
     def test_no_size_is_under_the_least(self, last_size, age):
         moment = None if age is None else seconds_ago(age)
-        assert capacity_of(asked(last_size, moment), NOW, 32, 1_000) == 32
+        assert capacity_of(asked(last_size, moment), NOW, 32, 1_000).size == 32
 
     def test_the_first_request_of_the_npm_client(self):
         query = QueryDict(
             "lastBatchSize=0&tag=orders&lastRangeAt=1970-01-01T00%3A00%3A00.0000000Z"
             "&identityPartsSeparator=/&lastMax=0"
         )
-        assert capacity_of(NextRange.read(query), NOW, 32, 1_048_576) == 32
+        assert capacity_of(NextRange.read(query), NOW, 32, 1_048_576).size == 32
 
 
 class TestLastRangeAt:
@@ -96,8 +96,8 @@ class TestLastRangeAt:
     def test_every_time_that_was_given_reads_without_error(self):
         first = parse_last_range_at("0001-01-01T00:00:00.0000000+14:00")
         last = parse_last_range_at("9999-12-31T23:59:59.9999999-14:00")
-        assert capacity_of(asked(64, first), NOW, 32, 1_000) == 32
-        assert capacity_of(asked(64, last), NOW, 32, 1_000) == 128
+        assert capacity_of(asked(64, first), NOW, 32, 1_000).size == 32
+        assert capacity_of(asked(64, last), NOW, 32, 1_000).size == 128
 
     @given(st.text(max_size=40))
     def test_no_text_is_an_error(self, text):

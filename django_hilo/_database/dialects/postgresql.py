@@ -43,6 +43,23 @@ _FULL = (
 )
 
 
+# The first starts anew with each lock that a statement waits for, and each process that
+# changes a row makes others wait for one more. COMMIT knows no statement_timeout, so it
+# waits for a standby as before.
+_BOUNDS = ("lock_timeout", "statement_timeout")
+
+
+def _lowered(name: str) -> str:
+    """Return the call that bounds a setting, which a lower limit is left to."""
+    now = f"current_setting('{name}')"
+    is_lower = f"{now}::interval BETWEEN '1us' AND %s"  # it shows 0 for none, or 2min
+    return f"set_config('{name}', CASE WHEN {is_lower} THEN {now} ELSE %s END, true)"
+
+
+def _longest_waits() -> list[str]:
+    return [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"] * (2 * len(_BOUNDS))
+
+
 class PostgreSQL(Dialect):
     """PostgreSQL, by psycopg 3 (``sqlstate``) or psycopg 2 (``pgcode``)."""
 
@@ -85,11 +102,8 @@ class PostgreSQL(Dialect):
         vars(connection)["hilo_is_new"] = True
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
-        wait = settings.LOCK_TIMEOUT * 1000
-        variables = {
-            "lock_timeout": str(ceil(wait)),
-            "idle_in_transaction_session_timeout": str(ceil(wait / 2)),
-        }
+        idle = ceil(settings.LOCK_TIMEOUT * 1000 / 2)
+        variables = {"idle_in_transaction_session_timeout": str(idle)}
         schema = getattr(connection, "schema_name", None)
         if schema is not None:
             quoted = connection.ops.quote_name(schema)
@@ -97,8 +111,9 @@ class PostgreSQL(Dialect):
         synchronous = settings.SYNCHRONOUS_COMMIT
         if synchronous is not None:
             variables["synchronous_commit"] = synchronous
-        calls = ", ".join(["set_config(%s, %s, true)"] * len(variables))
-        values = list(chain(*variables.items()))
+        others = ["set_config(%s, %s, true)"] * len(variables)
+        calls = ", ".join([*map(_lowered, _BOUNDS), *others])
+        values = [*_longest_waits(), *chain(*variables.items())]
         is_new = vars(connection).pop("hilo_is_new", False)
         if is_new:
             # The server ends a session that a burst left open, unless it is a pooler's,
@@ -107,8 +122,8 @@ class PostgreSQL(Dialect):
                 ", CASE WHEN pg_backend_pid() = %s "
                 "THEN set_config('idle_session_timeout', %s, false) END"
             )
-            idle = f"{ceil(settings.LOCK_TIMEOUT / 2)}s"
-            values += [connection.connection.info.backend_pid, idle]
+            seconds = f"{ceil(settings.LOCK_TIMEOUT / 2)}s"
+            values += [connection.connection.info.backend_pid, seconds]
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {calls}", values)
             if is_new:
@@ -116,13 +131,13 @@ class PostgreSQL(Dialect):
 
     @contextmanager
     def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
-        bound = "set_config('lock_timeout', %s, true)"
-        query = f"SELECT current_setting('lock_timeout'), {bound}"
-        wait = f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"
-        [(before, _)] = rows_of(connection, query, [wait])
+        before = ", ".join(f"current_setting('{each}')" for each in _BOUNDS)
+        bounds = ", ".join(map(_lowered, _BOUNDS))
+        found = rows_of(connection, f"SELECT {before}, {bounds}", _longest_waits())
         yield
-        # After an error the savepoint's rollback restores it.
-        rows_of(connection, f"SELECT {bound}", [before])
+        # After an error the savepoint's rollback restores them.
+        restore = ", ".join(f"set_config('{each}', %s, true)" for each in _BOUNDS)
+        rows_of(connection, f"SELECT {restore}", found[0][: len(_BOUNDS)])
 
     def id_type(self, max_length: int) -> str | None:
         # The long name of varchar keeps Django from adding a second index for LIKE, to
