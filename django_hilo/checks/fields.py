@@ -11,7 +11,13 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 
-from django_hilo.checks.id_lengths import NO_FIELD, end_of_path, longest_id
+from django_hilo._allocation.registry import series_fields
+from django_hilo.checks.id_lengths import (
+    NO_FIELD,
+    end_of_path,
+    least_in_series,
+    longest_id,
+)
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
@@ -93,7 +99,8 @@ def _hilo_errors(field: HiLoField) -> Iterator[Error]:
             f"Use None, or 1 to {MAX_WIDTH}; with {MAX_WIDTH}, ids sort like their "
             f"numbers.",
         )
-    yield from _length_errors(field, longest_id(field))
+    if field.look is None:
+        yield from _length_errors(field, longest_id(field))
     if field.server_ids:
         yield from _server_id_errors(field)
 
@@ -151,7 +158,9 @@ def _gapless_errors(field: GaplessIdField) -> Iterator[Error]:
             f"source of that collection in HILO['SOURCES'].",
             "Set collection= to another name.",
         )
-    yield from _length_errors(field, len(f"{field.collection_name}/{MAX_NUMBER}"))
+    if field.look is None:
+        longest = len(f"{field.collection_name}/{MAX_NUMBER}")
+        yield from _length_errors(field, longest)
 
 
 def _series_errors(field: IdField) -> Iterator[Error]:
@@ -166,11 +175,11 @@ def _series_errors(field: IdField) -> Iterator[Error]:
                 raise ValueError(f"{option}= has no meaning beside per=.")
         for path in rule.paths:
             path.check()
-        for other in field.model._meta.local_fields:
-            if other is not field and _has_same_counters(field, other):
+        for other in (*field.model._meta.local_fields, *series_fields()):
+            if _has_same_counters(field, other):
                 raise ValueError(
-                    f"{other.name!r} has the same collection, and would take the "
-                    f"numbers of its series: set another collection= on one of them."
+                    f"{other} has the same collection, and would take the numbers of "
+                    f"its series: set collection= on one of them to another name."
                 )
     except ValueError as error:
         yield _error(
@@ -181,26 +190,32 @@ def _series_errors(field: IdField) -> Iterator[Error]:
             "and look='INV-{date.year}-{number:04}' to a format of these.",
         )
         return
-    left_out = [path.text for path in rule.paths if path.text not in rule.written]
-    if left_out and field.unique:
-        yield _error(
-            field,
-            "E113",
-            f"It is unique, but the look leaves out {', '.join(left_out)}: ids of two "
-            f"series would be the same.",
-            "Let the look write each path of per=, or use a UniqueConstraint of the "
-            "field and those that it leaves out, and not unique=True.",
-        )
-        return
-    left_out = [path.field.name for path in rule.paths if path.text not in rule.written]
-    if not any(set(left_out) >= names for names in _unique_beside(field_of_series)):
+    others = [path for path in rule.paths if path.text not in rule.written]
+    for names in _unique_beside(field_of_series):
+        free = [
+            each.text for each in others if each.part or each.field.name not in names
+        ]
+        if free:
+            beside = f" together with {', '.join(sorted(names))}" if names else ""
+            yield _error(
+                field,
+                "E113",
+                f"It is unique{beside}, but the look leaves out {', '.join(free)}: ids "
+                f"of two series would be the same.",
+                "Let the look write each path of per=, or use a UniqueConstraint of "
+                "the field and the fields that it leaves out, and not unique=True.",
+            )
+            return
+    yield from _length_errors(field, least_in_series(rule))
+    left_out = list(dict.fromkeys(path.field.name for path in others))
+    if not any(set(left_out) >= by for by in _unique_beside(field_of_series)):
         where = f"unique together with {', '.join(left_out)}" if left_out else "unique"
-        names = [*left_out, field.name]
+        columns = [*left_out, field.name]
         yield _error(
             field,
             "E113",
             f"Nothing keeps its ids {where}.",
-            f"Add models.UniqueConstraint(fields={names!r}, name=...) to "
+            f"Add models.UniqueConstraint(fields={columns!r}, name=...) to "
             f"Meta.constraints."
             if left_out
             else "Set unique=True.",
@@ -208,8 +223,11 @@ def _series_errors(field: IdField) -> Iterator[Error]:
 
 
 def _has_same_counters(field: IdField, other: Any) -> bool:
-    if not isinstance(other, IdField) or not other.per or other.is_copy:
+    is_same = other is field or not isinstance(other, IdField) or not other.per
+    if is_same or other.is_copy:
         return False
+    if other.model is not field.model and field.collection is not None:
+        return False  # two models share it, as somebody said
     is_alike = isinstance(other, GaplessIdField) == isinstance(field, GaplessIdField)
     return is_alike and other.collection_name.lower() == field.collection_name.lower()
 

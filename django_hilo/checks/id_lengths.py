@@ -7,6 +7,7 @@ from django.db import models
 
 from django_hilo.conf import settings
 from django_hilo.fields import HiLoField
+from django_hilo.fields._series import SeriesRule
 from django_hilo.identifiers import MAX_NUMBER, IdFormat
 
 # What a path to a field raises if the field does not exist.
@@ -31,6 +32,17 @@ def longest_id(field: HiLoField, depth: int = 0) -> int | None:
         return None
     anchored = _longest_anchor(field, field.anchor, depth)
     return None if anchored is None else longest + 1 + anchored
+
+
+def least_in_series(rule: SeriesRule) -> int | None:
+    """Return the length of the longest number with the shortest other values."""
+    if rule.pieces is None:
+        return None
+    length = max(rule.width, len(str(MAX_NUMBER)))
+    for piece in rule.pieces:
+        least = 4 if (piece.path or "").endswith(".year") else 1
+        length += len(piece.text) + (least if piece.path else 0)
+    return length
 
 
 def _longest_anchor(field: HiLoField, path: str, depth: int) -> int | None:

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.core.serializers import deserialize, serialize
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models import F, Value
@@ -410,6 +410,28 @@ class TestRaisingTheSeries:
         ]
         assert made == ["INV-2026-0002", "INV-2027-0001"]
 
+    def test_a_series_that_is_refused_does_not_stop_those_after_it(
+        self, tenants, capsys
+    ):
+        for kind, start in ((Charge, "INV-2026-"), (Request, "SUP-")):
+            rows = [
+                kind(tenant=tenant, date="2026-01-01")
+                if kind is Charge
+                else kind(tenant=tenant)
+                for tenant in sorted(tenants, key=lambda each: each.pk)
+            ]
+            kind.objects.bulk_create(rows)
+            first, *others = (kind.objects.filter(pk=each.pk) for each in rows)
+            first.update(number=f"{start}9000000000003")
+            for each in others:
+                each.update(number=f"{start}0060")
+        with pytest.raises(CommandError, match="2 of the counters"):
+            call_command("hilo_raise_max")
+        told = capsys.readouterr()
+        assert "charges." in told.err
+        assert "requests." in told.err
+        assert told.out.count("was raised") == 2 * (len(tenants) - 1)
+
     def test_500_numbers_of_before(self, tenants, capsys):
         Charge.objects.bulk_create(
             [Charge(tenant=tenants[0], date="2026-01-01") for _ in range(500)]
@@ -549,6 +571,26 @@ class TestChecks:
             found = check_field(self.field(field, other=other))
             assert [each.id[-4:] for each in found] == errors
 
+    def test_models_of_one_name_in_two_apps(self):
+        class Charge(models.Model):
+            tenant = models.ForeignKey(Tenant, models.PROTECT)
+            number = GaplessIdField(per=["tenant"], unique=True)
+            shared = GaplessIdField(per=["tenant"], collection="Requests", unique=True)
+
+            class Meta:
+                app_label = "others"
+
+        (error,) = check_field(Charge._meta.get_field("number"))
+        assert "series.Charge.number has the same collection" in error.msg
+        assert check_field(Charge._meta.get_field("shared")) == []
+
+    def test_numbers_that_are_too_long(self):
+        look = f"{'A' * 40}-{{at.year}}-{{number}}"
+        field = GaplessIdField(per=["at.year"], look=look, unique=True)
+        (error,) = check_field(self.field(field))
+        assert error.id == "django_hilo.E104"
+        assert "has 65 characters" in error.msg
+
     def test_paths_side_by_side_that_can_be_told_apart(self):
         look = "{at.year}{at.month}/{at.month:02}{at.day:02}-{number}"
         field = HiLoField(per=["at.year", "at.month", "at.day"], look=look, unique=True)
@@ -569,6 +611,16 @@ class TestChecks:
         for kind in (HiLoField, GaplessIdField):
             field = self.field(kind(per=["tenant"], look=look), constraints=[together])
             assert check_field(field) == []
+
+    def test_a_year_that_neither_the_look_nor_the_constraint_has(self):
+        """In January, the first number would be that of last year's first row."""
+        by_tenant = models.UniqueConstraint(fields=["tenant", "number"], name="one")
+        field = GaplessIdField(per=["tenant", "at.year"], look="R-{number:04}")
+        (error,) = check_field(self.field(field, constraints=[by_tenant]))
+        assert error.id == "django_hilo.E113"
+        assert (
+            "unique together with tenant, but the look leaves out at.year" in error.msg
+        )
 
     def test_a_key_whose_look_leaves_out_a_path(self):
         field = HiLoField(per=["tenant"], look="X-{number}", primary_key=True)

@@ -62,7 +62,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         self.verbosity, self.is_forced = options["verbosity"], options["force"]
         self.only_looks = options["dry_run"] or options["check"]
-        self.too_low, self.high_enough = 0, list[str]()
+        self.too_low, self.failed, self.high_enough = 0, 0, list[str]()
         using = options["database"]
         try:
             reach(using, home_of(using))
@@ -88,27 +88,29 @@ class Command(BaseCommand):
                 f"No model on {using!r} has ids of {missing}. Choose from: "
                 f"{', '.join(sorted(known))}."
             )
-        failed = 0
         for field, raise_it in tasks:
             if not wanted or wanted & _names_of(field):
-                try:
-                    with sparing(using):
-                        raise_it(field, using)
-                except (Error, HiLoError) as error:
-                    failed += 1
-                    line = f"{field}: {told(error, using)}"
-                    self.stderr.write(self.style.ERROR(line))
+                self.attempt(partial(raise_it, field, using), str(field), using)
         self.say_high_enough(in_full=bool(wanted) or self.verbosity > 1)
-        if failed:
+        if self.failed:
             raise CommandError(
-                f"{failed} of the counters could not be checked or raised: see the "
-                f"errors above."
+                f"{self.failed} of the counters could not be checked or raised: see "
+                f"the errors above."
             )
         if options["check"] and self.too_low:
             raise CommandError(
                 f"Counters that are too low: {self.too_low}. Run hilo_raise_max "
                 f"without --check."
             )
+
+    def attempt(self, act: Callable[[], object], name: str, using: str) -> None:
+        """Do something for one counter; an error does not stop what follows."""
+        try:
+            with sparing(using):
+                act()
+        except (Error, HiLoError) as error:
+            self.failed += 1
+            self.stderr.write(self.style.ERROR(f"{name}: {told(error, using)}"))
 
     def raise_one(self, field: Any, using: str) -> None:
         counter = resolve(field, using)
@@ -143,7 +145,9 @@ class Command(BaseCommand):
                 name = f"{field}: Max of {series.name!r}"
                 current = counter.source.read_max(counter.using)
                 raise_it = partial(counter.source.raise_floor, counter.using, number)
-            self.raise_if_lower(f"{name} on {using!r}", current, found, raise_it)
+            where = f"{name} on {using!r}"
+            act = partial(self.raise_if_lower, where, current, found, raise_it)
+            self.attempt(act, f"{field}, {series.name!r}", using)
 
     def raise_if_lower(
         self,
