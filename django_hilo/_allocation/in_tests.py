@@ -343,6 +343,9 @@ def write_counters(**kwargs: object) -> None:
         block = block_on(connection)
         if block is not None:
             block.write()
+        elif kwargs.get("raw") and connection.alias == kwargs["using"]:
+            # serialized_rollback: Django flushed without a signal, and restores.
+            memory.current().drop_ranges(connection.alias)
 
 
 def _read(connection: BaseDatabaseWrapper) -> Start:

@@ -8,11 +8,11 @@ from django.db.migrations.loader import AmbiguityError
 from django.db.migrations.state import ProjectState
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.moving.operations import MoveToHiLo
+from django_hilo.moving.operations import MoveToHiLo, together
 
 
 class Found(NamedTuple):
-    """An operation, and the states before and after it."""
+    """An operation that runs itself, and the states before and after it."""
 
     migration: Any
     operation: MoveToHiLo
@@ -47,7 +47,7 @@ def moves_in(
     for operation in migration.operations:
         old = state.clone()
         operation.state_forwards(migration.app_label, state)
-        if isinstance(operation, MoveToHiLo):
+        if isinstance(operation, MoveToHiLo) and together(operation)[0] is operation:
             found.append(Found(migration, operation, old, state.clone()))
     if not found:
         raise HiLoError(f"{migration} contains no MoveToHiLo yet.")

@@ -20,9 +20,9 @@ def table_of(key: Any, connection: Any) -> str:
     return name
 
 
-def prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+def prepare(move: Move) -> list[Step]:
     """Return the steps before the columns change: an id for each UUID, or a UUID."""
-    step = _fill(move, order_by) if move.forwards else _complete(move)
+    step = _fill(move) if move.forwards else _complete(move)
     return [_create(move), step]
 
 
@@ -41,7 +41,7 @@ def _create(move: Move) -> Step:
     return Step("Create the table of UUIDs and ids", _table(move), "", (statement,))
 
 
-def _fill(move: Move, order_by: tuple[str, ...]) -> Step:
+def _fill(move: Move) -> Step:
     """Return the step that numbers the rows it does not have yet, and reserves."""
 
     def act(editor: Any) -> None:
@@ -50,10 +50,10 @@ def _fill(move: Move, order_by: tuple[str, ...]) -> Step:
             counter = move.counter
             wanted = Wanted(count, at_least=count)
             (reserved,) = counter.source.reserve(counter.using, wanted)
-            editor.execute(_insert(move, order_by, reserved.range.low - 1), None)
+            editor.execute(_insert(move, reserved.range.low - 1), None)
 
     what = "Give each row a number, in order, from a range reserved for them"
-    return Step(what, move.key.table, "", (_insert(move, order_by, None),), act)
+    return Step(what, move.key.table, "", (_insert(move, None),), act)
 
 
 def _complete(move: Move) -> Step:
@@ -105,11 +105,11 @@ def _missing(move: Move) -> str:
     return f"{table} WHERE {known}"
 
 
-def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
+def _insert(move: Move, before: int | None) -> str:
     sql = move.sql
     options = move.key.old.model._meta
     fields = {field.name: field for field in options.local_concrete_fields}
-    for name in order_by:
+    for name in move.order_by:
         if name.lstrip("-") not in fields:
             raise HiLoError(
                 f"order_by contains {name!r}, which is not a column of "
@@ -118,7 +118,7 @@ def _insert(move: Move, order_by: tuple[str, ...], before: int | None) -> str:
     orders = [
         f"{sql.name(fields[name.lstrip('-')].column)}"
         f"{' DESC' if name.startswith('-') else ''}"
-        for name in order_by
+        for name in move.order_by
     ]
     key = sql.name(move.key.column)
     number = f"ROW_NUMBER() OVER (ORDER BY {', '.join([*orders, key])})"

@@ -4,8 +4,8 @@ from typing import Any
 
 from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, mariadb_keys
-from django_hilo.moving.relations import Column, by_table
-from django_hilo.moving.steps import Move, Step, generic_steps, update
+from django_hilo.moving.relations import Column
+from django_hilo.moving.steps import Move, Part, Step, by_table, generic_steps, update
 from django_hilo.moving.values import Mapped
 
 _COPY = "metadata lock: writers wait during the copy, everyone at its end"
@@ -24,34 +24,39 @@ def is_text(move: Move, column: Column | None = None) -> bool:
     return str(found).lower() == "varchar"
 
 
-def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+def steps(moves: list[Move]) -> list[Step]:
     """Return the steps in either direction."""
-    keys = mariadb_keys(move)
-    found = [*_prepare(move, order_by), *[_drop(move, key) for key in keys]]
-    for table, columns in by_table(move.columns).items():
-        modify = _modify(move, table, columns)
-        convert = _convert(move, table, columns)
-        found += [modify, convert] if move.forwards else [convert, modify]
-    if move.forwards and not isinstance(move.values, Mapped):
+    keys = [key for move in moves for key in mariadb_keys(move)]
+    found = [step for move in moves for step in _prepare(move)]
+    found += [_drop(moves[0], key) for key in keys]
+    for table, parts in by_table(moves).items():
+        modify, convert = _modify(table, parts), _convert(table, parts)
         # Writers that were not stopped may have inserted up to the change of the type.
-        changed = next(i for i, step in enumerate(found) if step.what == _TYPE)
-        found.insert(changed + 1, numbering.raise_counter(move))
-    found += generic_steps(move, _ROWS)
-    if not move.forwards and numbering.has_default(move):
-        found.append(_auto_increment(move))
+        raised = [
+            numbering.raise_counter(move)
+            for move, column in parts
+            if column is move.key and not isinstance(move.values, Mapped)
+        ]
+        there = [modify, *raised, convert]
+        found += there if moves[0].forwards else [convert, modify]
+    for move in moves:
+        found += generic_steps(move, _ROWS)
+        if not move.forwards and numbering.has_default(move):
+            found.append(_auto_increment(move))
     found += [
-        _add(move, table, [key for key in keys if key.shown == table])
+        _add(moves[0], table, [key for key in keys if key.shown == table])
         for table in dict.fromkeys(key.shown for key in keys)
     ]
-    if not move.forwards and isinstance(move.values, Mapped):
-        found.append(mapping.drop(move))
+    for move in moves:
+        if not move.forwards and isinstance(move.values, Mapped):
+            found.append(mapping.drop(move))
     return found
 
 
-def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+def _prepare(move: Move) -> list[Step]:
     if not isinstance(move.values, Mapped):
         return [numbering.raise_counter(move)] if move.forwards else []
-    create, last = mapping.prepare(move, order_by)
+    create, last = mapping.prepare(move)
 
     def act(editor: Any) -> None:
         # UUIDs again, before a crash on the way back: they are not ids.
@@ -61,12 +66,9 @@ def _prepare(move: Move, order_by: tuple[str, ...]) -> list[Step]:
     return [create, last._replace(act=act)]
 
 
-_TYPE = "Change the type (a copy of the table)"
-
-
-def _modify(move: Move, table: str, columns: list[Column]) -> Step:
+def _modify(table: str, parts: list[Part]) -> Step:
     changes = []
-    for column in columns:
+    for move, column in parts:
         aim = move.aim(column)
         kind = str(aim.db_parameters(move.connection)["type"])
         if "char" in kind:  # UUIDs too, where there is no type for them
@@ -78,15 +80,16 @@ def _modify(move: Move, table: str, columns: list[Column]) -> Step:
             + (f" COMMENT {move.sql.value(aim.db_comment)}" if aim.db_comment else "")
         )
     statement = f"ALTER TABLE {move.sql.name(table)} {', '.join(changes)}"
-    return Step(_TYPE, table, _COPY, (statement,))
+    what = "Change the type (a copy of the table)"
+    return Step(what, table, _COPY, (statement,))
 
 
-def _convert(move: Move, table: str, columns: list[Column]) -> Step:
-    statement = update(move, table, [column.column for column in columns])
+def _convert(table: str, parts: list[Part]) -> Step:
+    statement = update(parts)
 
     def act(editor: Any) -> None:
         # Of another type they have been converted, before a crash on the way back.
-        if is_text(move, columns[0]):
+        if is_text(*parts[0]):
             editor.execute(statement, None)
 
     return Step("Convert the values", table, _ROWS, (statement,), act)

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import groupby
 from typing import Any
 
 from django.db import models, transaction
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
 
@@ -23,6 +25,19 @@ _STEPS = {
     "mysql": mariadb.steps,
     "sqlite": sqlite.steps,
 }
+
+
+def together(operation: "MoveToHiLo") -> list["MoveToHiLo"]:
+    """Return the moves that follow one another in a migration, with this among them.
+
+    The first of them runs all, so that a table that they share is rewritten once.
+    """
+    for migration in MigrationLoader(None).disk_migrations.values():
+        for _, group in groupby(migration.operations, key=type):
+            found: list[Any] = list(group)
+            if any(each is operation for each in found):
+                return found
+    return [operation]
 
 
 class MoveToHiLo(FieldOperation):
@@ -120,25 +135,25 @@ class MoveToHiLo(FieldOperation):
         *,
         forwards: bool,
     ) -> list[Step]:
-        """Return the steps of the move on a database, after its checks.
+        """Return the steps on a database of the moves that it runs, after their checks.
 
         Changes nothing. ``old_state`` is before the move and ``new_state`` after it, in
-        both directions. Raises `HiLoError` if the key cannot be moved.
+        both directions. Raises `HiLoError` if a key cannot be moved.
         """
-        new = new_state.apps.get_model(app_label, self.model_name)
-        if not self.allow_migrate_model(connection.alias, new):
-            return []
-        old = old_state.apps.get_model(app_label, self.model_name)
-        old_key, new_key = (each._meta.get_field(self.name) for each in (old, new))
-        move = self._move(old_key, new_key, connection, forwards)
-        if forwards:
-            is_resumed = connection.vendor == "mysql" and mariadb.is_text(move)
-            preflight.check_forwards(move, is_resumed)
-        else:
-            preflight.check_backwards(move)
-        if connection.vendor == "postgresql":
-            postgresql.check_views(move)
-        return _STEPS[connection.vendor](move, self.order_by)
+        moves: list[Move] = []
+        operations = together(self)
+        for operation in operations if operations[0] is self else ():
+            if operation is not self:
+                old_state, new_state = new_state, new_state.clone()
+                operation.state_forwards(app_label, new_state)
+            old, new = (
+                state.apps.get_model(app_label, operation.model_name)
+                for state in (old_state, new_state)
+            )
+            if operation.allow_migrate_model(connection.alias, new):
+                old, new = (each._meta.get_field(operation.name) for each in (old, new))
+                moves.append(operation._move(old, new, connection, forwards))
+        return _STEPS[connection.vendor](moves) if moves else []
 
     def _move(self, old: Any, new: Any, connection: Any, forwards: bool) -> Move:
         if connection.vendor not in _STEPS:
@@ -155,16 +170,15 @@ class MoveToHiLo(FieldOperation):
         if forwards:
             undeclared.check_dependencies(self, columns, connection)
         generics = generic_columns(columns, self.generic, connection)
+        counter = resolve(new, connection.alias)
         # A test database may be made before the one of its counters.
         is_new = (
             forwards
-            and resolve(new, connection.alias).using != connection.alias
+            and counter.using != connection.alias
             and preflight.is_new(columns, generics, connection)
         )
         if not is_new:
             preflight.check_tables(new, connection.alias)
-        alias = connection.alias
-        counter = resolve(new, alias)
         id_format = counter.next_format(reads_prefix=not is_new)
         sql = Sql(connection)
         values: Values
@@ -176,4 +190,15 @@ class MoveToHiLo(FieldOperation):
             raise HiLoError(
                 f"{old} is a {type(old).__name__}, not an integer or a UUID."
             )
-        return Move(connection, columns, generics, counter, id_format, values, forwards)
+        found = columns, generics, counter, id_format, values
+        move = Move(connection, *found, forwards, self.order_by)
+        if forwards:
+            is_resumed = connection.vendor == "mysql" and any(
+                mariadb.is_text(move, column) for column in columns
+            )
+            preflight.check_forwards(move, is_resumed)
+        else:
+            preflight.check_backwards(move)
+        if connection.vendor == "postgresql":
+            postgresql.check_views(move)
+        return move

@@ -5,20 +5,18 @@ from typing import Any
 from django_hilo.exceptions import HiLoError
 from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import ForeignKey, postgres_keys
-from django_hilo.moving.relations import Column, by_table
-from django_hilo.moving.steps import Move, Step, generic_steps
+from django_hilo.moving.expressions import Sql
+from django_hilo.moving.steps import Move, Part, Step, by_table, generic_steps
 from django_hilo.moving.values import Mapped
 
 _EXCLUSIVE = "ACCESS EXCLUSIVE, until the commit"
 _ROWS = "ROW EXCLUSIVE (reads and other writes continue)"
-_FUNCTION = "hilo_moved"
 
 
-def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+def steps(moves: list[Move]) -> list[Step]:
     """Return the steps in either direction."""
-    sql, tables = move.sql, by_table(move.columns)
-    keys = postgres_keys(move)
-    mapped = isinstance(move.values, Mapped)
+    sql, tables = moves[0].sql, by_table(moves)
+    keys = [key for move in moves for key in postgres_keys(move)]
     lock = f"LOCK TABLE {', '.join(map(sql.name, tables))} IN ACCESS EXCLUSIVE MODE"
     what = "Lock the tables, so that no write is missed"
     found = [
@@ -26,24 +24,25 @@ def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
         Step("Check deferred constraints", "", "", ("SET CONSTRAINTS ALL IMMEDIATE",)),
         Step(what, ", ".join(tables), _EXCLUSIVE, (lock,)),
     ]
-    if mapped:
-        found += [*mapping.prepare(move, order_by), _function(move)]
-    elif move.forwards:
-        found.append(numbering.raise_counter(move))
-    found += [_drop(move, key) for key in keys]
-    if move.forwards and numbering.has_default(move):
-        found.append(_drop_default(move))
-    found += [_rewrite(move, table, columns) for table, columns in tables.items()]
-    if not move.forwards and numbering.has_default(move):
-        found.append(_add_identity(move))
+    for move in moves:
+        if isinstance(move.values, Mapped):
+            found += [*mapping.prepare(move), _function(move, move.values)]
+        elif move.forwards:
+            found.append(numbering.raise_counter(move))
+    found += [_drop(sql, key) for key in keys]
+    numbered = [move for move in moves if numbering.has_default(move)]
+    found += [_drop_default(move) for move in numbered if move.forwards]
+    found += [_rewrite(table, parts) for table, parts in tables.items()]
+    found += [_add_identity(move) for move in numbered if not move.forwards]
     what = "Add the foreign key again, which checks all rows"
     found += [Step(what, key.shown, _EXCLUSIVE, (key.whole,)) for key in keys]
-    found += generic_steps(move, _ROWS)
-    if mapped:
-        drop = f"DROP FUNCTION pg_temp.{_FUNCTION}"
-        found.append(Step("Drop the function", "", "", (drop,)))
-        if not move.forwards:
-            found.append(mapping.drop(move))
+    for move in moves:
+        found += generic_steps(move, _ROWS)
+        if isinstance(move.values, Mapped):
+            drop = f"DROP FUNCTION {_function_of(move.values)}"
+            found.append(Step("Drop the function", "", "", (drop,)))
+            if not move.forwards:
+                found.append(mapping.drop(move))
     return found
 
 
@@ -80,30 +79,34 @@ def check_views(move: Move) -> None:
         )
 
 
-def _function(move: Move) -> Step:
+def _function_of(values: Mapped) -> str:
+    return f"pg_temp.{values.sql.name(values.table)}"
+
+
+def _function(move: Move, values: Mapped) -> Step:
     # The expression of a rewrite may hold no subquery, but a function that has one.
     body = move.sql.value(f"SELECT {move.converted('value')}")
     statement = (
-        f"CREATE FUNCTION pg_temp.{_FUNCTION}(value text) RETURNS text "
+        f"CREATE FUNCTION {_function_of(values)}(value text) RETURNS text "
         f"LANGUAGE sql STABLE AS {body}"
     )
     return Step("Create a function that looks values up", "", "", (statement,))
 
 
-def _drop(move: Move, key: ForeignKey) -> Step:
-    statement = f"ALTER TABLE {key.table} DROP CONSTRAINT {move.sql.name(key.name)}"
+def _drop(sql: Sql, key: ForeignKey) -> Step:
+    statement = f"ALTER TABLE {key.table} DROP CONSTRAINT {sql.name(key.name)}"
     return Step("Drop the foreign key", key.shown, _EXCLUSIVE, (statement,))
 
 
-def _rewrite(move: Move, table: str, columns: list[Column]) -> Step:
+def _rewrite(table: str, parts: list[Part]) -> Step:
     changes = []
-    for column in columns:
+    for move, column in parts:
         name, aim = move.sql.name(column.column), move.aim(column)
         parameters = aim.db_parameters(move.connection)
         type, collation = parameters["type"], parameters.get("collation")
         text = move.sql.text(name)
         if isinstance(move.values, Mapped):
-            value = f"pg_temp.{_FUNCTION}({text})"
+            value = f"{_function_of(move.values)}({text})"
         else:
             value = move.converted(text)
         changes.append(

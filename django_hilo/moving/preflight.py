@@ -11,7 +11,7 @@ from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
 from django_hilo.moving.numbering import highest_number
-from django_hilo.moving.relations import Column, GenericColumn, by_table, has_rows
+from django_hilo.moving.relations import Column, GenericColumn, has_rows
 from django_hilo.moving.steps import Move
 from django_hilo.moving.values import Mapped
 
@@ -41,7 +41,7 @@ def is_new(
 ) -> bool:
     """Whether no row has, or had, a key: there is nothing to number then."""
     key = columns[0]
-    if generics or any(has_rows(connection, table) for table in by_table(columns)):
+    if generics or any(has_rows(connection, each.table) for each in columns):
         return False
     return isinstance(key.old, UUIDField) or highest_number(connection, key) == 0
 

@@ -86,14 +86,6 @@ def is_ours(model: type[models.Model], using: str) -> bool:
     )
 
 
-def by_table(columns: list[Column]) -> dict[str, list[Column]]:
-    """Return the columns of each table, that of the key first."""
-    found: dict[str, list[Column]] = {}
-    for column in columns:
-        found.setdefault(column.table, []).append(column)
-    return found
-
-
 def generic_columns(
     columns: list[Column], given: Generic, connection: Any
 ) -> list[GenericColumn]:

@@ -5,33 +5,34 @@ from typing import Any
 from django_hilo._database.dialects import dialect_of
 from django_hilo.moving import mapping, numbering
 from django_hilo.moving.constraints import check_sqlite_keys
-from django_hilo.moving.relations import by_table
-from django_hilo.moving.steps import Move, Step, generic_steps, update
+from django_hilo.moving.steps import Move, Step, by_table, generic_steps, update
 from django_hilo.moving.values import Mapped
 
 _LOCK = "the file: all other writers wait until the commit"
 
 
-def steps(move: Move, order_by: tuple[str, ...]) -> list[Step]:
+def steps(moves: list[Move]) -> list[Step]:
     """Return the steps in either direction."""
-    check_sqlite_keys(move)
-    mapped = isinstance(move.values, Mapped)
     found: list[Step] = []
-    if mapped:
-        found += mapping.prepare(move, order_by)
-    elif move.forwards:
-        found.append(numbering.raise_counter(move))
-    for table, columns in by_table(move.columns).items():
-        statement = update(move, table, [column.column for column in columns])
-        convert = Step("Convert the values", table, _LOCK, (statement,))
-        remake = _remake(move, table, move.aim(columns[0]).model)
+    for move in moves:
+        check_sqlite_keys(move)
+        if isinstance(move.values, Mapped):
+            found += mapping.prepare(move)
+        elif move.forwards:
+            found.append(numbering.raise_counter(move))
+    for table, parts in by_table(moves).items():
+        convert = Step("Convert the values", table, _LOCK, (update(parts),))
+        # The table as it is in the end: after the last move, or before the first.
+        move, column = parts[-1 if moves[0].forwards else 0]
+        remake = _remake(move, table, move.aim(column).model)
         found += [remake, convert] if move.forwards else [convert, remake]
-    found += generic_steps(move, _LOCK)
-    if not move.forwards and mapped:
-        found.append(mapping.drop(move))
-    if not move.forwards and numbering.has_default(move):
-        found.append(_go_on(move))
-    return [*found, _check(move)]
+    for move in moves:
+        found += generic_steps(move, _LOCK)
+        if not move.forwards and isinstance(move.values, Mapped):
+            found.append(mapping.drop(move))
+        if not move.forwards and numbering.has_default(move):
+            found.append(_go_on(move))
+    return [*found, _check(moves[0])]
 
 
 def _go_on(move: Move) -> Step:

@@ -25,6 +25,7 @@ class Move(NamedTuple):
     id_format: IdFormat
     values: Values
     forwards: bool
+    order_by: tuple[str, ...] = ()
 
     @property
     def key(self) -> Column:
@@ -75,18 +76,31 @@ class Step(NamedTuple):
             editor.execute(statement, None)
 
 
-def update(move: Move, table: str, names: list[str]) -> str:
+# A column of a table, and the move that changes it.
+Part = tuple[Move, Column]
+
+
+def by_table(moves: list[Move]) -> dict[str, list[Part]]:
+    """Return the columns of each table, which is rewritten once for all moves."""
+    found: dict[str, list[Part]] = {}
+    for move in moves:
+        for column in move.columns:
+            found.setdefault(column.table, []).append((move, column))
+    return found
+
+
+def update(parts: list[Part]) -> str:
     """Return one UPDATE that converts the columns of a table that are texts now."""
-    sql = move.sql
-    # With their table: the one of UUIDs and ids has columns, too.
-    columns = {name: f"{sql.name(table)}.{sql.name(name)}" for name in names}
-    pending = [move.is_pending(column) for column in columns.values()]
-    values = ", ".join(
-        f"{sql.name(name)} = CASE WHEN {is_pending} THEN {move.converted(column)} "
-        f"ELSE {column} END"
-        for (name, column), is_pending in zip(columns.items(), pending, strict=True)
-    )
-    return f"UPDATE {sql.name(table)} SET {values} WHERE {' OR '.join(pending)}"
+    values, pending = [], []
+    for move, column in parts:
+        table, name = move.sql.name(column.table), move.sql.name(column.column)
+        text = f"{table}.{name}"  # the table of UUIDs and ids has columns, too
+        pending.append(move.is_pending(text))
+        values.append(
+            f"{name} = CASE WHEN {pending[-1]} THEN {move.converted(text)} "
+            f"ELSE {text} END"
+        )
+    return f"UPDATE {table} SET {', '.join(values)} WHERE {' OR '.join(pending)}"
 
 
 def generic_steps(move: Move, lock: str) -> list[Step]:

@@ -1,6 +1,9 @@
 """docs/how-to/existing-table.md, followed as it stands there."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from textwrap import dedent
 
@@ -142,6 +145,25 @@ def test_step_by_step_and_back(shop):
     assert "contains no MoveToHiLo" in shop.manage(
         "hilo_move_plan", "shop", "0001", "--backwards", expect=1
     )
+
+
+@pytest.mark.parametrize(
+    "command", [["hilo_move_plan", "shop", "0002"], ["hilo_show"]], ids=lambda c: c[0]
+)
+def test_a_reader_that_stops(shop, command):
+    """As head does; Django's own commands end in a traceback."""
+    steps_up_to(shop, "migrate")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "django", *command],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        cwd=shop.folder,
+        env=shop.environment,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_squashed(shop):

@@ -7,6 +7,7 @@ import pytest
 from django.test import RequestFactory
 from prometheus_client import REGISTRY
 
+from django_hilo.counters import read_max
 from django_hilo.generator import next_id, next_numbers
 from django_hilo.metrics import prometheus
 from django_hilo.signals import range_reserved
@@ -45,6 +46,13 @@ def test_ranges_and_numbers():
     next_numbers("tickets", 100)
     assert counted("orders") == [1, 32, 32]
     assert counted("tickets") == [2, 200, 200]
+
+
+def test_the_gauge_is_below_what_others_reserved(python):
+    next_id(Order)
+    python("from django_hilo.generator import next_id; next_id(Order)")
+    assert counted("orders") == [1, 32, 32]
+    assert read_max("orders") == 33  # it returned the others
 
 
 def test_connected_twice_counts_once():

@@ -18,7 +18,8 @@ from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix
-from django_hilo.moving import MoveToHiLo
+from django_hilo.moving import MoveToHiLo, operations
+from tests.support.commands import told_by
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import (
     APP,
@@ -138,6 +139,20 @@ def test_the_key_may_be_any_integer(stage, key):
     assert contents(stage) == before
     stage.migrate(move_owner())
     assert stage.model("Owner").objects.create().pk == f"owners/{highest + 2}-A"
+
+
+def test_the_way_back_leaves_the_counter_of_the_ids(stage):
+    """hilo_show names both counters of the model; PostgreSQL has a sequence of one."""
+    stage.migrate(owner(HiLoBigAutoField(primary_key=True)), item())
+    fill(stage, 7)
+    stage.migrate(move_owner())
+    assert stage.model("Owner").objects.create().pk == "owners/8-A"
+    stage.undo()
+    assert stage.model("Owner").objects.create().pk > 8
+    lines = told_by("hilo_show", database="default").splitlines()
+    shown = [line.split()[1:3] for line in lines if "owner" in line]
+    integers = [] if CHOSEN == "postgres" else [["moved_owner", "-"]]
+    assert shown == [*integers, ["owners", "A"]]
 
 
 def test_an_empty_table_needs_no_counter(stage):
@@ -459,6 +474,48 @@ def test_a_crash_between_steps(stage, monkeypatch, back, key):
         made = stage.model("Owner").objects.create().pk
         assert int(made.split("/")[1].split("-")[0]) > 3
     assert foreign_keys() == REFERENCES
+
+
+@pytest.mark.parametrize("key", [BIG, models.UUIDField])
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+def test_a_crash_between_steps_of_several_moves(stage, monkeypatch, back, key):
+    default = {"default": uuid.uuid4} if key is models.UUIDField else {}
+    field = key(primary_key=True, **default)
+    last = models.ForeignKey(
+        f"{APP}.item", models.SET_NULL, null=True, related_name="+"
+    )
+    stage.migrate(
+        owner(field), item(key=field), migrations.AddField("Owner", "last", last)
+    )
+    owners, items = stage.model("Owner").objects, stage.model("Item").objects
+    for name in "abc":
+        made = owners.create(name=name)
+        owners.filter(name=name).update(last=items.create(owner=made).pk)
+    moves = [move_owner(), MoveToHiLo("item", "id", HiLoField(primary_key=True))]
+    monkeypatch.setattr(operations, "together", lambda operation: moves)
+
+    def related():
+        rows = stage.model("Item").objects.values_list("owner__last", "owner__name")
+        pairs = rows.filter(owner__last=models.F("id"))
+        return sorted(name for _, name in pairs)
+
+    if back:
+        stage.migrate(*moves)
+    goes = stage.undo if back else lambda: stage.migrate(*moves)
+    for number in range(100):
+        mend = failing_before(monkeypatch, number)
+        try:
+            goes()
+        except Broken:
+            mend()
+            continue
+        mend()
+        break
+    assert 7 <= number < 100
+    assert related() == ["a", "b", "c"]
+    assert foreign_keys() == {("moved_item", "owner_id")} | {
+        ("moved_owner", name) for name in ("last_id", "parent_id")
+    }
 
 
 def constraints():

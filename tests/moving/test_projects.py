@@ -1,9 +1,11 @@
 """MoveToHiLo by the real commands, in a project with whatever may refer to a key."""
 
 import json
+import re
 
 import pytest
 
+from tests.support.databases import CHOSEN
 from tests.support.moving_shop import (
     FILL,
     INTEGER,
@@ -135,6 +137,93 @@ def moved(project, name="0002_hilo"):
     field = "HiLoField(max_length=64, primary_key=True, serialize=False)"
     after = ("django_hilo", "0001_initial"), ("shop", "0001_initial")
     write(project, name, f"MoveToHiLo('order', 'id', {field})", after=after)
+
+
+CHAIN = """
+    import uuid
+    from django.db import models
+    from django_hilo.fields import HiLoField
+
+    class Customer(models.Model):
+        id = {key}
+        last = models.ForeignKey("Order", models.SET_NULL, null=True, related_name="+")
+
+    class Order(models.Model):
+        id = {key}
+        customer = models.ForeignKey(Customer, models.CASCADE)
+
+    class Line(models.Model):
+        id = {key}
+        order = models.ForeignKey(Order, models.CASCADE)
+        payer = models.ForeignKey(Customer, models.CASCADE)
+"""
+FILL_CHAIN = """
+    from shop.models import *
+    for n in range(3):
+        customer = Customer.objects.create()
+        order = customer.last = Order.objects.create(customer=customer)
+        customer.save()
+        for payer in Customer.objects.all():
+            Line.objects.create(order=order, payer=payer)
+"""
+READ_CHAIN = """
+    import json
+    from django.db import connection
+    from shop.models import *
+    connection.check_constraints()
+    lines = Line.objects.select_related("order__customer__last", "payer__last")
+    print(json.dumps(sorted(
+        [str(line.order.customer.last.pk == line.order.pk), *map(str, [
+            line.pk, line.order.pk, line.order.customer.pk, line.payer.pk,
+            line.payer.last.pk,
+        ])]
+        for line in lines
+    )))
+"""
+
+
+def rewrites(plan):
+    """Return the tables that the steps of a plan copy, each as often as it is."""
+    copies = {
+        "sqlite": r'DROP TABLE "(shop_\w+)"',
+        "postgres": r'ALTER TABLE "(shop_\w+)" ALTER COLUMN "?\w+"? TYPE',
+    }
+    modify = r"ALTER TABLE `(shop_\w+)` MODIFY"
+    return sorted(re.findall(copies.get(CHOSEN, modify), plan))
+
+
+@pytest.mark.parametrize("key", ["BigAutoField", "UUIDField"])
+def test_moves_of_several_models_copy_a_shared_table_once(tmp_path, key):
+    default = "default=uuid.uuid4" if key == "UUIDField" else ""
+    old = f"models.{key}(primary_key=True, {default})"
+    tables = ["shop_customer", "shop_line", "shop_order"]
+    with project_in(tmp_path) as project:
+        project.set(INSTALLED_APPS=["django_hilo", "shop"])
+        project.write("shop/models.py", CHAIN.format(key=old))
+        project.manage("makemigrations", "shop", "-v0")
+        project.manage("migrate", "-v0")
+        project.run(FILL_CHAIN)
+        before = json.loads(project.run(READ_CHAIN))
+
+        hilo = CHAIN.format(key="HiLoField(primary_key=True)")
+        project.write("shop/models.py", hilo)
+        project.manage("hilo_move_plan", "shop", "--write", "-n", "hilo", "-v0")
+        plan = project.manage("hilo_move_plan", "shop", "0002")
+        assert rewrites(plan) == tables
+        assert plan.count("\n1. ") == 1
+        project.manage("migrate", "-v0")
+        moved = json.loads(project.run(READ_CHAIN))
+        assert len(moved) == len(before) == 6
+        assert {len(set(column)) for column in zip(*moved, strict=True)} == {1, 3, 6}
+        if key == "BigAutoField":
+            numbers = re.sub(r"(customers|orders|lines)/(\d)-A", r"\2", repr(moved))
+            assert numbers == repr(before)
+
+        plan = project.manage("hilo_move_plan", "shop", "0002", "--backwards")
+        assert rewrites(plan) == tables
+        project.manage("migrate", "shop", "0001", "-v0")
+        project.write("shop/models.py", CHAIN.format(key=old))
+        assert json.loads(project.run(READ_CHAIN)) == before
 
 
 @pytest.mark.parametrize("later", ["another table", "another name"])

@@ -20,9 +20,10 @@ compile() { # output, options ...: for each supported Python and system
 }
 
 groups=$(sed -n '/^\[dependency-groups\]/,/^\[tool/s/^\([a-z]*\) = \[.*/\1/p' pyproject.toml)
-# All of them together first, so that a package has one version in all files.
-grep -hv '^-r' requirements/*.txt > "$folder/all"
-compile "$folder/all" $(printf -- '--group pyproject.toml:%s ' $groups) "$@"
+# All of them together first, so that a package has one version in all files but one.
+together=$(echo "$groups" | grep -vx apart)
+ls requirements/*.txt | grep -v /apart.txt | xargs grep -hv '^-r' > "$folder/all"
+compile "$folder/all" $(printf -- '--group pyproject.toml:%s ' $together) "$@"
 
 for group in $groups; do
     base=$(awk -v "start=$group = [" 'index($0, start) == 1 { inside = 1 }

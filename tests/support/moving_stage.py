@@ -22,9 +22,9 @@ def owner(key: models.Field, **options: Any) -> migrations.CreateModel:
     return migrations.CreateModel("Owner", fields, options=options)
 
 
-def item(**options: Any) -> migrations.CreateModel:
+def item(key: models.Field | None = None, **options: Any) -> migrations.CreateModel:
     to_owner = models.ForeignKey(f"{APP}.owner", models.CASCADE, **options)
-    fields = [("id", models.BigAutoField(primary_key=True)), ("owner", to_owner)]
+    fields = [("id", key or models.BigAutoField(primary_key=True)), ("owner", to_owner)]
     return migrations.CreateModel("Item", fields)
 
 

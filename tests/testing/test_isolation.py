@@ -225,19 +225,36 @@ class TestAsync(AfterTestsThatCommit):
 
 
 @pytest.mark.skipif(CHOSEN == "sqlite", reason="SQLite has one writer")
-class TestThreads(TestCase):
-    """A thread that inserted a number of the test would wait for the test's end."""
-
-    @classmethod
-    def setUpTestData(cls):
-        Product.objects.create(), Item.objects.create()
-
+class BesideThreads(TestCase):
     @classmethod
     def tearDownClass(cls):
         super().tearDownClass()
         for model in Order, Product, Item, HiLoDocument:
             model.objects.all().delete()
         memory.current().forget("default")
+
+
+class TestRangesOfThreads(BesideThreads):
+    def test_their_ranges_are_committed(self):
+        """Later classes start above them, unless the test takes the ids."""
+
+        def committed():
+            return list(HiLoDocument.objects.filter(pk="orders/A").values_list("max"))
+
+        orders = [Order(), Order()]
+        Order.objects.assign_ids(orders)
+        begin(orders[0].save)()
+        assert begin(committed)() == []
+        begin(Order().save)()
+        assert begin(committed)() == [(64,)]
+
+
+class TestThreads(BesideThreads):
+    """A thread that inserted a number of the test would wait for the test's end."""
+
+    @classmethod
+    def setUpTestData(cls):
+        Product.objects.create(), Item.objects.create()
 
     def test_get_other_numbers(self):
         mine = [Order.objects.create() for _ in range(40)]

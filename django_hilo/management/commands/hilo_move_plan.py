@@ -3,18 +3,20 @@
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._operations.report import reach, told
 from django_hilo.exceptions import HiLoError
+from django_hilo.management.piped import PipedCommand
 from django_hilo.moving.finding import Found, moves_in
+from django_hilo.moving.operations import together
 from django_hilo.moving.steps import Step
 from django_hilo.moving.writing import writing_command
 
 
-class Command(BaseCommand):
+class Command(PipedCommand):
     """Print the steps of a `MoveToHiLo` migration, or write the migration."""
 
     help = (
@@ -76,10 +78,9 @@ class Command(BaseCommand):
             found.after,
             forwards=not backwards,
         )
-        title = (
-            f"{found.operation.describe()} on {connection.alias!r} "
-            f"({connection.display_name}), {len(steps)} steps"
-        )
+        moves = ", ".join(each.describe() for each in together(found.operation))
+        place = f"{connection.alias!r} ({connection.display_name})"
+        title = f"{moves} on {place}, {len(steps)} steps"
         self.stdout.write(self.style.MIGRATE_HEADING(title))
         for number, step in enumerate(steps, 1):
             self.show(number, step, connection)

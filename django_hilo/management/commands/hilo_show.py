@@ -7,13 +7,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import Error, connections
 
 from django_hilo._operations import report
 from django_hilo._operations.locations import aliases, homes
 from django_hilo._operations.report import Row
 from django_hilo.identifiers import is_counter_name
+from django_hilo.management.piped import PipedCommand
 
 # Rows of one model in one bucket, from which on there is a warning.
 OVERSIZED = 100_000
@@ -21,7 +22,7 @@ OVERSIZED = 100_000
 SERIES = 20
 
 
-class Command(BaseCommand):
+class Command(PipedCommand):
     """List the counters, or the sizes of buckets."""
 
     help = "Shows the counters, or the number of rows in each bucket. Changes nothing."

@@ -12,7 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 # Projects of their own, which test_projects.py runs.
-PROJECTS = {"portal": "HILO_TEST_KEYS", "caches": "HILO_TEST_CACHE"}
+PROJECTS = {
+    "apart": "HILO_TEST_APART",
+    "caches": "HILO_TEST_CACHE",
+    "portal": "HILO_TEST_KEYS",
+}
 collect_ignore = [name for name, chosen in PROJECTS.items() if chosen not in os.environ]
 
 # What they do that Django 6.1 deprecates.

@@ -12,7 +12,7 @@ from tests.support.commands import PROJECT
 PAGE = (PROJECT / "docs/how-to/fellow-packages.md").read_text()
 PINS = "".join(
     (PROJECT / f"requirements/{name}.txt").read_text()
-    for name in ("fellows", "test", "example")
+    for name in ("fellows", "apart", "test", "example")
 )
 
 
@@ -41,14 +41,16 @@ def test_the_page_names_the_versions_that_are_pinned():
     groups = tomllib.loads((PROJECT / "pyproject.toml").read_text())[
         "dependency-groups"
     ]
-    own = {each.partition(">=")[0] for each in groups["fellows"][1:]} - {"django"}
+    packages = groups["fellows"][1:] + groups["apart"]
+    own = {each.partition(">=")[0] for each in packages} - {"django"}
     assert own <= dict(said).keys()
 
 
 FILES = {
     "admin": ["market/admin", "workshop/admin"],
+    "conftest": ["test_hypothesis", "test_model_bakery"],
     "models": ["market/models", "workshop/models"],
-    "schema": ["test_strawberry"],
+    "schema": ["apart/test_graphene", "test_strawberry"],
     "urls": ["portal/urls"],
 }
 

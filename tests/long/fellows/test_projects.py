@@ -1,6 +1,7 @@
-"""Projects of their own: users with HiLo keys, and caches of queries."""
+"""Projects of their own: users with HiLo keys, caches of queries, older versions."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.commands import run
+from tests.support.commands import PROJECT, run
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.ports import free_port
 from tests.support.programs import require
@@ -26,6 +27,16 @@ def run_project(name: str, **environment: str) -> None:
 @pytest.mark.parametrize("keys", ["text", "integer"])
 def test_users_with_keys(keys):
     run_project("portal", HILO_TEST_KEYS=keys)
+
+
+def test_packages_apart(tmp_path):
+    """They need older versions of what their fellows need, so these come first."""
+    pins = (PROJECT / "requirements/apart.txt").read_text()
+    file, packages = tmp_path / "requirements.txt", str(tmp_path / "packages")
+    file.write_text(re.sub(r"^django==.*\n( .*\n)*", "", pins, flags=re.MULTILINE))
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
+    run(*install, "--target", packages, "-r", file)
+    run_project("apart", HILO_TEST_APART="1", PYTHONPATH=packages)
 
 
 def test_cachalot():

@@ -6,9 +6,11 @@ from django.db import models
 from polymorphic.managers import PolymorphicManager
 from polymorphic.models import PolymorphicModel
 from polymorphic.query import PolymorphicQuerySet
+from tree_queries.models import TreeNode
 
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.managers import HiLoManager, HiLoQuerySet
+from tests.support.databases import CHOSEN
 
 # django-auditlog
 
@@ -78,3 +80,17 @@ class Phone(Device):
 
 class Screen(Device):
     inches = models.IntegerField(default=20)
+
+
+# django-tree-queries
+
+
+class Topic(TreeNode):
+    id = HiLoField(primary_key=True, max_length=None if CHOSEN == "postgres" else 64)
+
+    class Meta:
+        ordering = ["id__number"]
+
+
+class Theme(TreeNode):
+    id = HiLoField(primary_key=True)
