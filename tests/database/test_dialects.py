@@ -104,6 +104,7 @@ def test_mysql(kind, arguments, expected):
         ("database is locked", sqlite3.SQLITE_BUSY, ErrorKind.RETRY),
         ("database is locked", sqlite3.SQLITE_BUSY_SNAPSHOT, ErrorKind.RETRY),
         ("database table is locked", sqlite3.SQLITE_LOCKED, ErrorKind.RETRY),
+        ("table is locked", sqlite3.SQLITE_LOCKED_SHAREDCACHE, ErrorKind.OTHER),
         ("no such table: x", sqlite3.SQLITE_ERROR, ErrorKind.NO_TABLE),
         ("disk I/O error", sqlite3.SQLITE_IOERR, ErrorKind.OTHER),
     ],

@@ -1,9 +1,11 @@
 """Runners of tests: several processes, and databases that outlive a run."""
 
 import re
+import shutil
 
 import pytest
 
+from tests.support.databases import CHOSEN
 from tests.support.projects import project_in
 
 MODELS = """
@@ -90,6 +92,26 @@ class WithSerializedRollback(TransactionTestCase):
     def test_two(self):
         self.test_one()
 """
+# The test holds a lock until it ends, so that no thread can write.
+IN_MEMORY = """
+from concurrent.futures import ThreadPoolExecutor
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.test import TestCase
+from shop.models import Order
+
+class InMemory(TestCase):
+    def test_a_thread(self):
+        assert connection.is_in_memory_db()
+        Order.objects.create()
+        for create in User.objects.create, Order.objects.create:
+            with (
+                self.assertNoLogs("django_hilo", "WARNING"),
+                self.assertRaisesMessage(OperationalError, "table is locked"),
+                ThreadPoolExecutor() as pool,
+            ):
+                pool.submit(create).result()
+"""
 # As fixtures of a session, which commit rows for all tests.
 CONFTEST = """
 import pytest
@@ -149,6 +171,17 @@ def test_parallel(project):
     clones = {(process, name) for process, name, _ in lines}
     assert len(clones) == len({process for process, _ in clones})
     assert len(clones) == len({name for _, name in clones})
+
+
+@pytest.mark.skipif(CHOSEN != "sqlite", reason="SQLite alone can be in memory")
+def test_a_thread_beside_a_test_in_memory(project, tmp_path):
+    """An id fails at once, as each of Django's own statements there."""
+    with project_in(tmp_path) as mine:
+        place = {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.sqlite3"}
+        mine.set(INSTALLED_APPS=APPS, DATABASES={"default": place})
+        shutil.copytree(project.folder / "shop", tmp_path / "shop")
+        mine.write("shop/tests.py", IN_MEMORY)
+        mine.manage("test", "--noinput")
 
 
 def test_xdist(project):

@@ -24,6 +24,8 @@ class SQLite(Dialect):
     def classify(self, error: Exception) -> ErrorKind:
         cause = error.__cause__ or error
         code = getattr(cause, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_LOCKED_SHAREDCACHE:
+            return ErrorKind.OTHER  # databases of tests in memory: at once, as Django
         if code is not None and code & 0xFF in _BUSY:
             return ErrorKind.RETRY
         if "no such table" in str(cause):
