@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.apps import AppConfig, apps
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 
@@ -15,7 +15,7 @@ from django_hilo.checks.id_lengths import NO_FIELD, end_of_path, longest_id
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.fields._series import SeriesRule
+from django_hilo.fields._series import SeriesRule, is_late
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection
@@ -80,7 +80,7 @@ def _id_errors(field: Any) -> Iterator[Error]:
         )
 
 
-def _hilo_errors(field: HiLoField) -> Iterator[Error]:
+def _hilo_errors(field: HiLoField) -> Iterator[CheckMessage]:
     yield from _anchor_errors(field)
     if field.convention is not None:
         yield from _import_errors(field, "convention", field.convention)
@@ -98,7 +98,7 @@ def _hilo_errors(field: HiLoField) -> Iterator[Error]:
         yield from _server_id_errors(field)
 
 
-def _anchor_errors(field: HiLoField) -> Iterator[Error]:
+def _anchor_errors(field: HiLoField) -> Iterator[CheckMessage]:
     anchor = field.anchor
     if anchor is None:
         return
@@ -116,6 +116,16 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
             f"The anchor {anchor!r} is not the name of a field.",
             f"{str(error).rstrip('.')}. Name a relation or field of the model, such as "
             f"'order' or 'order__customer', or pass a function.",
+        )
+        return
+    is_default = last.has_db_default() and not last.has_default()
+    if "__" not in anchor and (is_default or is_late(last)):
+        yield Warning(
+            f"The anchor {anchor!r} has no value in a new object that does not set it: "
+            f"the database makes it.",
+            hint="Set it in each new object, and silence this check.",
+            obj=field,
+            id="django_hilo.W118",
         )
 
 

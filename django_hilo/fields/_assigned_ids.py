@@ -6,6 +6,7 @@ their field.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
@@ -260,6 +261,14 @@ class AssignedIds(Ids):
             alias = self.assigned_for(each)
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):
+                if hasattr(value, "resolve_expression"):
+                    warnings.warn(
+                        f"{self.field} received an expression, and cannot raise its "
+                        f"counter to the number that the database makes of it. "
+                        f"Afterwards, run manage.py hilo_raise_max --database={using}",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
                 if each._state.adding:
                     self.note_explicit(value)
                 yield each, value, alias

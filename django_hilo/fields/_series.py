@@ -50,6 +50,12 @@ _HASH = "=="
 _HASH_LENGTH = 32
 
 
+def is_late(field: Any) -> bool:
+    """Whether a field of a new object has no value before the row is written."""
+    late = ("auto_now", "auto_now_add", "generated")
+    return any(getattr(field, each, False) for each in late)
+
+
 class Path:
     """A field of the model, or a part of a date in it: ``tenant``, ``date.year``."""
 
@@ -68,8 +74,7 @@ class Path:
             )
         if not self.field.concrete or self.field.many_to_many:
             raise ValueError(f"{self.text!r} in per= has no column.")
-        late = ("auto_now", "auto_now_add", "generated")
-        if any(getattr(self.field, each, False) for each in late):
+        if is_late(self.field):
             raise ValueError(
                 f"{self.text!r} in per= has no value before the row is written: use "
                 f"default=timezone.now in place of auto_now or auto_now_add."

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields._options import Deconstructed, with_options
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import wrap_saves
@@ -67,6 +68,8 @@ class BucketField(_IntegerField):
     def bucket(self, instance: models.Model) -> int | None:
         """Return the bucket of an instance's source, or None without a source."""
         value = getattr(instance, self.source_field.attname)
+        if hasattr(value, "resolve_expression"):
+            raise HiLoError(f"{self} needs a value of {self.source!r}, not {value!r}.")
         return None if value is None else bucket_of(str(value))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:

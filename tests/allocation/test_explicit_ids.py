@@ -2,11 +2,14 @@
 
 import logging
 from contextlib import nullcontext
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
 from django.core import serializers
+from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 
 from django_hilo._allocation.memory import Memory
@@ -28,6 +31,7 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
+from tests.apps.numbers.models import Item
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
 from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN
@@ -412,3 +416,23 @@ def test_a_floor_outlives_it_where_the_transaction_took_a_range_too(new_process)
         execute("ROLLBACK TO SAVEPOINT mine")
     new_process()
     assert next_number(Order) > 500
+
+
+@transactional
+@pytest.mark.parametrize(
+    ("model", "ids"),
+    [
+        (Order, ["orders/499-A", "orders/500-A"]),
+        (Letter, ["letters/499", "letters/500"]),
+        (Item, [499, 500]),
+    ],
+)
+def test_what_an_expression_cannot_raise_is_said(model, ids):
+    told = partial(pytest.warns, RuntimeWarning, match="cannot raise.*hilo_raise_max")
+    with told():
+        model.objects.create(id=Value(ids[0]))
+    with told():
+        model.objects.bulk_create([model(id=Value(ids[1]))])
+    assert model.objects.filter(pk__in=ids).count() == 2
+    call_command("hilo_raise_max", verbosity=0)
+    assert "501" in str(model.objects.create().pk)

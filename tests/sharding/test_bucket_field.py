@@ -16,6 +16,7 @@ from django.forms import modelform_factory
 from django.test.utils import isolate_apps
 
 from django_hilo.checks.fields import check_model
+from django_hilo.exceptions import HiLoError
 from django_hilo.fields import BucketField, HiLoField
 from django_hilo.managers import HiLoQuerySet
 from django_hilo.sharding import bucket_of
@@ -46,6 +47,11 @@ def late():
 
 
 class TestOfTheKey:
+    def test_an_id_that_only_the_database_knows_has_none(self, deal):
+        part = Part(id=models.Value("parts/1-A$deals/33-A"), deal=deal)
+        with pytest.raises(HiLoError, match=r"Part.bucket needs a value of 'id', not"):
+            Part._meta.get_field("bucket").pre_save(part, add=False)
+
     def test_save_and_create(self, deal):
         part = Part(deal=deal)
         part.save()
