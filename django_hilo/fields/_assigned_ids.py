@@ -189,6 +189,8 @@ class AssignedIds(Ids):
                 getattr(each, attname) if is_whole else vars(each).get(attname, self)
             )
             if value is None or value == "":
+                if each._state.db is not None:
+                    self.load(each)
                 missing[id(each)] = each
                 continue
             state = each._state
@@ -203,6 +205,15 @@ class AssignedIds(Ids):
                     continue
             others[id(each)] = each
         return list(missing.values()), list(others.values())
+
+    def load(self, copy: models.Model) -> None:
+        """Read what a copy lacks of its row; without a key Django refuses it.
+
+        With its new key it would read another row, or none.
+        """
+        for field in copy._meta.concrete_fields if self.is_key else ():
+            if not field.generated:
+                getattr(copy, field.attname)
 
     def set_ids(
         self,
