@@ -28,6 +28,5 @@ def answers(
         if classify(problem, connections[alias]) is ErrorKind.NO_TABLE:
             return []
         text = f"{what} on {alias!r} could not be inspected: {problem!r}"
-        hint = "Run the check after migrate, with enough privileges; look at tables of "
-        hint += "other schemas yourself."
+        hint = "Run the check after migrate, with enough privileges."
         return [Info(text, hint=hint, id="django_hilo.I030")]

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.apps import AppConfig, apps
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 
@@ -80,7 +80,7 @@ def _id_errors(field: Any) -> Iterator[Error]:
         )
 
 
-def _hilo_errors(field: HiLoField) -> Iterator[CheckMessage]:
+def _hilo_errors(field: HiLoField) -> Iterator[Error]:
     yield from _anchor_errors(field)
     if field.convention is not None:
         yield from _import_errors(field, "convention", field.convention)
@@ -98,7 +98,7 @@ def _hilo_errors(field: HiLoField) -> Iterator[CheckMessage]:
         yield from _server_id_errors(field)
 
 
-def _anchor_errors(field: HiLoField) -> Iterator[CheckMessage]:
+def _anchor_errors(field: HiLoField) -> Iterator[Error]:
     anchor = field.anchor
     if anchor is None:
         return
@@ -109,23 +109,15 @@ def _anchor_errors(field: HiLoField) -> Iterator[CheckMessage]:
         last = end_of_path(field.model, anchor)
         if last is field or last.many_to_many or not last.concrete:
             raise FieldDoesNotExist(f"{last} does not refer to another object.")
+        if "__" not in anchor and is_late(last):
+            raise FieldDoesNotExist(f"{last} has no value in a new object.")
     except NO_FIELD as error:
         yield _error(
             field,
             "E103",
-            f"The anchor {anchor!r} is not the name of a field.",
+            f"The anchor {anchor!r} is not the name of a field with a value.",
             f"{str(error).rstrip('.')}. Name a relation or field of the model, such as "
             f"'order' or 'order__customer', or pass a function.",
-        )
-        return
-    is_default = last.has_db_default() and not last.has_default()
-    if "__" not in anchor and (is_default or is_late(last)):
-        yield Warning(
-            f"The anchor {anchor!r} has no value in a new object that does not set it: "
-            f"the database makes it.",
-            hint="Set it in each new object, and silence this check.",
-            obj=field,
-            id="django_hilo.W118",
         )
 
 

@@ -25,13 +25,7 @@ def check_renamed(
 
 
 def _renamed(alias: str) -> Iterator[checks.CheckMessage]:
-    for field in _without_counters(alias):
-        ask = partial(_with_other_ids, field, alias)
-        yield from answers(ask, alias, f"The table of {field.model._meta.label}")
-
-
-def _without_counters(alias: str) -> list[Any]:
-    """Return the fields that name no collection, and have no counter yet."""
+    """Look at the fields that name no collection, and have no counter yet."""
     fields = [
         field
         for field in fields_on(alias)
@@ -40,10 +34,13 @@ def _without_counters(alias: str) -> list[Any]:
         and field.convention is None
         and not field.any_id
     ]
-    rows = HiLoDocument.objects.using(home_of(alias))
     names = [field.collection_name.lower() for field in fields]
-    known = set(rows.filter(collection__in=names).values_list("collection", flat=True))
-    return [field for field in fields if field.collection_name.lower() not in known]
+    rows = HiLoDocument.objects.using(home_of(alias)).filter(collection__in=names)
+    known = set(rows.values_list("collection", flat=True))
+    for field, name in zip(fields, names, strict=True):
+        if name not in known:
+            ask = partial(_with_other_ids, field, alias)
+            yield from answers(ask, alias, f"The table of {field.model._meta.label}")
 
 
 def _with_other_ids(field: Any, alias: str) -> Iterator[checks.CheckMessage]:

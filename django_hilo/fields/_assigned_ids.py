@@ -274,9 +274,8 @@ class AssignedIds(Ids):
             if value not in (None, "") and not self.was_taken_back(each):
                 if hasattr(value, "resolve_expression"):
                     warnings.warn(
-                        f"{self.field} received an expression, and cannot raise its "
-                        f"counter to the number that the database makes of it. "
-                        f"Afterwards, run manage.py hilo_raise_max --database={using}",
+                        f"{self.field} cannot raise its counter to the number of an "
+                        f"expression. Run manage.py hilo_raise_max --database={using}",
                         RuntimeWarning,
                         stacklevel=2,
                     )

@@ -5,7 +5,6 @@ from django.utils.deconstruct import deconstructible
 from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources import formulas, storages
 from django_hilo.sources.foreign import ForeignCounter
-from django_hilo.sources.storages.catalog import in_schema
 
 
 @deconstructible(path="django_hilo.sources.efcore.Sequence")
@@ -20,6 +19,6 @@ class Sequence(ForeignCounter):
         *,
         max_number: int = MAX_NUMBER,
     ) -> None:
-        full = name if schema is None else in_schema(schema, name)
+        full = name if schema is None else f"{schema}.{name}"
         formula = formulas.PooledLo(increment, max_number)
         super().__init__(storages.Sequence(full), formula)

@@ -6,7 +6,6 @@ from django_hilo.identifiers import MAX_NUMBER
 from django_hilo.sources import formulas
 from django_hilo.sources.foreign import ForeignCounter
 from django_hilo.sources.storages import Row
-from django_hilo.sources.storages.catalog import in_schema
 
 
 @deconstructible(path="django_hilo.sources.marten.HiLo")
@@ -29,7 +28,6 @@ class HiLo(ForeignCounter):
         *,
         max_number: int = MAX_NUMBER,
     ) -> None:
-        table = in_schema(schema, "mt_hilo")
-        row = Row(table, "hi_value", key={"entity_name": name}, start=-1)
+        row = Row(f"{schema}.mt_hilo", "hi_value", key={"entity_name": name}, start=-1)
         formula = formulas.HiLo(max_lo, 1, 1, max_number)
         super().__init__(row, formula)

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 
+from django_hilo import generator
 from django_hilo._allocation.memory import Memory
 from django_hilo.counters import (
     floor,
@@ -22,7 +23,7 @@ from django_hilo.counters import (
     return_range,
     returning,
 )
-from django_hilo.exceptions import HiLoError, RangeNotReturned
+from django_hilo.exceptions import CounterNotUsed, HiLoError, RangeNotReturned
 from django_hilo.generator import (
     next_id,
     next_ids,
@@ -436,3 +437,15 @@ def test_what_an_expression_cannot_raise_is_said(model, ids):
     assert model.objects.filter(pk__in=ids).count() == 2
     call_command("hilo_raise_max", verbosity=0)
     assert "501" in str(model.objects.create().pk)
+
+
+@transactional
+def test_the_floor_of_an_integer_key_is_raised_by_the_generator_alone():
+    for name in ("numbers_item", "Numbers_Item"):
+        told = pytest.raises(CounterNotUsed, match="'numbers_item' is .*generator")
+        with told as error:
+            raise_floor(name, 10**6)
+    assert not HiLoDocument.objects.exists()
+    assert "raise_floor('numbers.Item', 1000000) of" in str(error.value)
+    generator.raise_floor(Item, 10**6)
+    assert Item.objects.create().pk == 10**6 + 1

@@ -27,12 +27,6 @@ def split_name(name: str) -> list[str]:
     return [inside.replace('""', '"') or plain for inside, plain in parts]
 
 
-def in_schema(schema: str, name: str) -> str:
-    """Return a name with its schema, which may have a dot."""
-    has_dot = "." in schema and '"' not in schema
-    return f"{_whole(schema) if has_dot else schema}.{name}"
-
-
 def named(connection: BaseDatabaseWrapper, name: str) -> str:
     """Return a name quoted part by part, to be passed as a parameter."""
     mark = "`" if connection.vendor == "mysql" else '"'
