@@ -52,7 +52,7 @@ def _follow(instance: Any, path: str) -> Any:
             return field.expression
         if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
             key = getattr(instance, field.attname)
-            # No object needs to be read for its key, and an expression would find any.
+            # Its object need not be read, and an expression would find any.
             is_end = place == len(names) and field.target_field.primary_key
             if is_end or hasattr(key, "resolve_expression"):
                 return key

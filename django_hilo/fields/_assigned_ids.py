@@ -181,7 +181,8 @@ class AssignedIds(Ids):
         missing: dict[int, models.Model] = {}
         others: dict[int, models.Model] = {}
         attname, name, is_key = self.attname, self.name, self.is_key
-        is_whole = self.field.primary_key
+        is_whole, needed = self.field.primary_key, self.needed
+        model = self.field.model
         fresh: Note | None = None
         for each in instances:
             # As in `value_of`; one that was not loaded is not missing.
@@ -189,7 +190,9 @@ class AssignedIds(Ids):
                 getattr(each, attname) if is_whole else vars(each).get(attname, self)
             )
             if value is None or value == "":
-                if each._state.db is not None:
+                if each._state.db is not None and (
+                    type(each) is not model or not needed <= each.__dict__.keys()
+                ):
                     self.load(each)
                 missing[id(each)] = each
                 continue
@@ -212,7 +215,7 @@ class AssignedIds(Ids):
         With its new key it would read another row, or none.
         """
         for field in copy._meta.concrete_fields if self.is_key else ():
-            if not field.generated:
+            if field.attname not in copy.__dict__ and not field.generated:
                 getattr(copy, field.attname)
 
     def set_ids(

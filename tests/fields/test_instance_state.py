@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from tests.apps.numbers.models import Item
-from tests.apps.records.models import Letter, Numbered, Order, Registered
+from tests.apps.records.models import Letter, Numbered, Order, Registered, Restaurant
 
 
 @pytest.mark.django_db(databases=["default", "other"])
@@ -60,6 +60,16 @@ def test_a_copy_that_lacks_a_field_gets_no_id(model, write, using):
     copies[1].name, copies[1].pk = "known", None
     copies[1].save(using=using, force_insert=True)
     assert copies[1].pk is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["name", "stars"])
+def test_nor_does_a_copy_of_a_child(name):
+    Restaurant.objects.create()
+    copy = Restaurant.objects.defer(name).get()
+    copy.id = None
+    refusal_of(copy, "save", "default")
+    assert copy.id is None
 
 
 @isolate_apps("tests.apps.records")
