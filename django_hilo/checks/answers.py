@@ -21,11 +21,10 @@ def answers(
     try:
         with sparing(alias):
             return list(ask())
-    except HiLoError:
-        return []
     # Django's introspection raises KeyError for a table outside of the search path.
-    except (Error, LookupError, ValueError) as problem:
-        if classify(problem, connections[alias]) is ErrorKind.NO_TABLE:
+    except (Error, HiLoError, LookupError, ValueError) as problem:
+        kind = classify(problem, connections[alias])
+        if kind is ErrorKind.NO_TABLE or isinstance(problem, HiLoError):
             return []
         text = f"{what} on {alias!r} could not be inspected: {problem!r}"
         hint = "Run the check after migrate, with enough privileges."

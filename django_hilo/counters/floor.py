@@ -32,10 +32,9 @@ def raise_floor(
         key: Any = model._meta.pk
         name = key.collection_name if getattr(key, "is_integer", False) else ""
         if name.lower() == collection.lower():
-            raise CounterNotUsed(
-                f"{name!r} is the counter of integer keys: call raise_floor("
-                f"'{model._meta.label}', {number}) of django_hilo.generator instead."
-            )
+            call = f"raise_floor({model._meta.label!r}, {number})"
+            text = f"{name!r} is of integer keys: call {call} of django_hilo.generator."
+            raise CounterNotUsed(text)
     collection, node_tag = checked(collection, node_tag, using)
     check_number(number)
 

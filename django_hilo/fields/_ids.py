@@ -83,12 +83,6 @@ class Ids(ABC):
         """Whether the field is the model's primary key, or a part of it."""
         return self.field.primary_key or self.field in self.field.model._meta.pk_fields
 
-    @cached_property
-    def needed(self) -> frozenset[str]:
-        """What an INSERT into the table of the model reads of an object."""
-        fields = self.field.model._meta.local_concrete_fields
-        return frozenset(each.attname for each in fields if not each.generated)
-
     @abstractmethod
     def refuse_update(
         self, instance: models.Model, using: str, names: Iterable[str] | None

@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models.expressions import Combinable
 from django.db.models.query_utils import DeferredAttribute
 
-from django_hilo.exceptions import HiLoError
 from django_hilo.fields._options import Deconstructed, with_options
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import wrap_saves
@@ -66,11 +65,10 @@ class BucketField(_IntegerField):
         return self.model._meta.get_field(self.source)
 
     def bucket(self, instance: models.Model) -> int | None:
-        """Return the bucket of an instance's source, or None without a source."""
+        """Return the bucket of an instance's source, or None if it is unknown."""
         value = getattr(instance, self.source_field.attname)
-        if hasattr(value, "resolve_expression"):
-            raise HiLoError(f"{self} needs a value of {self.source!r}, not {value!r}.")
-        return None if value is None else bucket_of(str(value))
+        is_unknown = value is None or hasattr(value, "resolve_expression")
+        return None if is_unknown else bucket_of(str(value))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.source_field
