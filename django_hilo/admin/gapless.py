@@ -15,7 +15,7 @@ from django_hilo._operations.locations import aliases, gapless_fields_of, may_ha
 from django_hilo.admin.confirmation import ConfirmedNumberForm
 from django_hilo.admin.databases import DatabaseFilter
 from django_hilo.admin.numbers import NumberAdmin, grouped
-from django_hilo.admin.qualified_keys import home_databases, key_of
+from django_hilo.admin.qualified_keys import home_databases, key_of, split
 from django_hilo.admin.series import SeriesFilter
 from django_hilo.conf import settings
 from django_hilo.exceptions import CounterNotLowered
@@ -81,12 +81,11 @@ class GaplessCounterAdmin(NumberAdmin):
             return gettext("none: this counter has reached 2^63-1")
         if is_counter_name(counter.collection):
             return str(counter.last + 1)  # how a series writes it, its rows know
-        fields = self.fields_using(counter)
-        name = fields[0].collection_name if fields else self.collection_name(counter)
+        name = self.collection_name(counter)
         return IdFormat.of(name, settings.SEPARATOR).text(counter.last + 1)
 
     def fields_using(self, counter: GaplessCounter) -> list[Any]:
-        collection = self.collection_name(counter)
+        collection = split(counter.collection)[1]
         found = [*gapless_fields_of(collection), *fields_of(collection)]
         return [*found, *series_fields_of(collection)]
 

@@ -61,7 +61,9 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
 
     @admin.display(description=_("collection"), ordering="collection")
     def collection_name(self, counter: Any) -> str:
-        return split(counter.collection)[1]  # a gapless counter's key
+        name = split(counter.collection)[1]  # a gapless counter's key
+        shown = [field.collection_name for field in self.fields_using(counter)]
+        return next((each for each in shown if each.lower() == name), name)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:

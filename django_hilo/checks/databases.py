@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core import checks
@@ -16,6 +17,7 @@ from django_hilo._allocation.registry import (
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.identity import database_key
 from django_hilo._operations.locations import aliases
+from django_hilo.checks.answers import answers
 from django_hilo.checks.settings import are_node_tags, error, is_alias
 from django_hilo.conf import settings
 from django_hilo.models import ServerPrefix
@@ -69,14 +71,10 @@ def check_hidden_tags(
         return
     if not are_node_tags(tags):
         return  # check_settings reports it
-    prefixes = {}
+    prefixes: dict[str, str] = {}
     homes = {home_of(alias) for alias in _aliases_of(_text_fields())}
     for home in homes.intersection(databases or ()):
-        tables = connections[home].introspection.table_names()
-        if ServerPrefix._meta.db_table in tables:
-            rows = ServerPrefix.objects.using(home)
-            row = rows.filter(node_tag=settings.node_tag(home)).first()
-            prefixes[home] = row.prefix if row else ""
+        yield from answers(partial(_read, home, prefixes), home, "The server prefix")
     if len(set(prefixes.values())) < len(prefixes):
         yield error(
             f"Ids do not show the node tag (HILO['SHOW_NODE_TAG']), and the server "
@@ -84,6 +82,12 @@ def check_hidden_tags(
             "Give each node its own ServerPrefix, or show the node tag.",
             "E009",
         )
+
+
+def _read(home: str, prefixes: dict[str, str]) -> Iterable[checks.CheckMessage]:
+    rows = ServerPrefix.objects.using(home).filter(node_tag=settings.node_tag(home))
+    prefixes[home] = "".join(row.prefix for row in rows)
+    return ()
 
 
 def _aliases_of(fields: Iterable[CounterField]) -> list[str]:

@@ -7,22 +7,21 @@ not stop the others. Whether counters are above the ids in the tables is for
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core import checks
-from django.db import Error, connections
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from django_hilo._allocation.find import resolve
-from django_hilo._database.dialects import ErrorKind, classify
 from django_hilo._database.own_connection import is_test_process
-from django_hilo._operations.highest_numbers import sparing
 from django_hilo._operations.locations import aliases, fields_on, homes
 from django_hilo.checks import servers
+from django_hilo.checks.answers import answers
 from django_hilo.checks.settings import are_node_tags, are_sources, is_alias
 from django_hilo.conf import settings
-from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH
 from django_hilo.models import GaplessCounter, HiLoDocument
 
@@ -40,31 +39,19 @@ def check_servers(
     named = databases or (() if is_test_process() else aliases())
     for alias in (each for each in aliases() if each in named):
         connection = connections[alias]
-        try:
-            of_homes = _OF_HOMES if alias in homes() else ()
-            for check in (*of_homes, *_OF_ALL):
-                yield from check(connection)
-        except Error as problem:
-            if classify(problem, connection) is not ErrorKind.NO_TABLE:
-                yield checks.Info(
-                    f"The server of {alias!r} could not be inspected: {problem}",
-                    hint="Run the check after migrate, with enough privileges.",
-                    id="django_hilo.I030",
-                )
+        of_homes = _OF_HOMES if alias in homes() else ()
+        for check in (*of_homes, *_OF_ALL):
+            found = answers(partial(check, connection), alias, "The server")
+            yield from found
+            if found and connection.connection is None:
+                break  # the others could not reach it either
 
 
 def short_columns(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:
     """Warn of columns and formats that the numbers will soon outgrow."""
     for field in fields_on(connection.alias):
-        try:
-            with sparing(connection.alias):
-                yield from list(_short_column(field, connection.alias))
-        except HiLoError:
-            pass  # check_sources reports it
-        except Error as error:
-            # Before its migration, or a table that is not Django's.
-            if classify(error, connection) is not ErrorKind.NO_TABLE:
-                raise
+        ask = partial(_short_column, field, connection.alias)
+        yield from answers(ask, connection.alias, f"The column of {field}")
 
 
 def last_numbers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage]:

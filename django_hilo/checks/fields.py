@@ -21,7 +21,7 @@ from django_hilo.checks.id_lengths import (
 from django_hilo.conf import settings
 from django_hilo.exceptions import InvalidDocumentId
 from django_hilo.fields import BucketField, GaplessIdField, HiLoBigAutoField, HiLoField
-from django_hilo.fields._series import SeriesRule
+from django_hilo.fields._series import SeriesRule, is_late
 from django_hilo.fields._text_ids import IdField
 from django_hilo.fields.saving import GivesIds
 from django_hilo.identifiers import MAX_NUMBER, MAX_WIDTH, check_collection
@@ -116,11 +116,13 @@ def _anchor_errors(field: HiLoField) -> Iterator[Error]:
         last = end_of_path(field.model, anchor)
         if last is field or last.many_to_many or not last.concrete:
             raise FieldDoesNotExist(f"{last} does not refer to another object.")
+        if "__" not in anchor and is_late(last):
+            raise FieldDoesNotExist(f"{last} has no value in a new object.")
     except NO_FIELD as error:
         yield _error(
             field,
             "E103",
-            f"The anchor {anchor!r} is not the name of a field.",
+            f"The anchor {anchor!r} is not the name of a field with a value.",
             f"{str(error).rstrip('.')}. Name a relation or field of the model, such as "
             f"'order' or 'order__customer', or pass a function.",
         )

@@ -15,7 +15,10 @@ class Inspection:
     """Of a database that nobody asks."""
 
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
-        """Return the tables that another server writes as well; None: all tables."""
+        """Return the tables that another server writes as well; None: all tables.
+
+        Those of other schemas as ``db_table`` has them, ``billing"."invoices``.
+        """
         return set()
 
     def without_locks(
@@ -47,13 +50,13 @@ class OfPostgreSQL(Inspection):
     def twice_written(self, connection: BaseDatabaseWrapper) -> set[str] | None:
         rows = rows_of(
             connection,
-            "SELECT c.relname FROM pg_subscription_rel r "
+            "SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname "
+            """ELSE n.nspname || '"."' || c.relname END FROM pg_subscription_rel r """
             "JOIN pg_subscription s ON s.oid = r.srsubid AND s.subenabled "
             "JOIN pg_class c ON c.oid = r.srrelid "
             "JOIN pg_namespace n ON n.oid = c.relnamespace "
             "JOIN pg_publication_tables p "
-            "ON p.schemaname = n.nspname AND p.tablename = c.relname "
-            "WHERE pg_table_is_visible(c.oid)",
+            "ON p.schemaname = n.nspname AND p.tablename = c.relname",
         )
         return {name for (name,) in rows}
 

@@ -1,13 +1,14 @@
 """System check of models whose rows have the ids of another name."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core import checks
-from django.db import connections
 
 from django_hilo._allocation.registry import fields_of, home_of
 from django_hilo._operations.locations import aliases, fields_on
+from django_hilo.checks.answers import answers
 from django_hilo.fields import HiLoField
 from django_hilo.identifiers import parse_or_none
 from django_hilo.models import HiLoDocument
@@ -19,12 +20,12 @@ def check_renamed(
     """Warn before the first id of a model that was renamed: it will have a new name."""
     for alias in aliases():
         if alias in (databases or ()):
-            for field in _without_counters(alias):
-                yield from _with_other_ids(field, alias)
+            ask = partial(_renamed, alias)
+            yield from answers(ask, home_of(alias), "The counters of models")
 
 
-def _without_counters(alias: str) -> list[Any]:
-    """Return the fields that name no collection, and have no counter yet."""
+def _renamed(alias: str) -> Iterator[checks.CheckMessage]:
+    """Look at the fields that name no collection, and have no counter yet."""
     fields = [
         field
         for field in fields_on(alias)
@@ -33,18 +34,13 @@ def _without_counters(alias: str) -> list[Any]:
         and field.convention is None
         and not field.any_id
     ]
-    home = home_of(alias)
-    if HiLoDocument._meta.db_table not in connections[home].introspection.table_names():
-        return []
-    rows = HiLoDocument.objects.using(home)
     names = [field.collection_name.lower() for field in fields]
-    known = set(rows.filter(collection__in=names).values_list("collection", flat=True))
-    tables = connections[alias].introspection.table_names()
-    return [
-        field
-        for field, name in zip(fields, names, strict=True)
-        if name not in known and field.model._meta.db_table in tables
-    ]
+    rows = HiLoDocument.objects.using(home_of(alias)).filter(collection__in=names)
+    known = set(rows.values_list("collection", flat=True))
+    for field, name in zip(fields, names, strict=True):
+        if name not in known:
+            ask = partial(_with_other_ids, field, alias)
+            yield from answers(ask, alias, f"The table of {field.model._meta.label}")
 
 
 def _with_other_ids(field: Any, alias: str) -> Iterator[checks.CheckMessage]:

@@ -63,7 +63,7 @@ def two_writers(connection: BaseDatabaseWrapper) -> Iterator[checks.CheckMessage
     labels = [
         model._meta.label
         for model in models
-        if tables is None or model._meta.db_table in tables
+        if tables is None or model._meta.db_table.strip('"') in tables
     ]
     if labels:
         yield error(

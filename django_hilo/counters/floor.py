@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from django_hilo._database.which_connection import note_own_lock
 from django_hilo.counters.reservation import change_counter, checked, new_ticket
+from django_hilo.exceptions import CounterNotUsed
 from django_hilo.identifiers import check_number, counter_key
 
 # Functions import it when they run: fields, and this with them, need no loaded apps.
@@ -23,8 +25,16 @@ def raise_floor(
     """Raise floor and Max to at least ``number``, and return Max; neither ever falls.
 
     For a number that an existing id has and that no range gave. Raises as `reserve`.
-    For integer keys use `django_hilo.generator.raise_floor`, which knows their counter.
+    For the collection of an integer key without ``node_tag`` raises `CounterNotUsed`:
+    use `django_hilo.generator.raise_floor`, which knows its counter.
     """
+    for model in apps.get_models() if node_tag is None else ():
+        key: Any = model._meta.pk
+        name = key.collection_name if getattr(key, "is_integer", False) else ""
+        if name.lower() == collection.lower():
+            call = f"raise_floor({model._meta.label!r}, {number})"
+            text = f"{name!r} is of integer keys: call {call} of django_hilo.generator."
+            raise CounterNotUsed(text)
     collection, node_tag = checked(collection, node_tag, using)
     check_number(number)
 

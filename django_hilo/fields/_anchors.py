@@ -28,6 +28,12 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
         )
     if isinstance(value, models.Model):
         value = value.pk
+    if hasattr(value, "resolve_expression"):
+        raise HiLoError(
+            f"{instance._meta.label} cannot get an id: its anchor {anchor!r} is a "
+            f"{type(value).__name__}, whose value only the database knows. Set a "
+            f"value, or save the object that has it first, and refresh_from_db() it."
+        )
     if value in (None, ""):
         raise HiLoError(
             f"{instance._meta.label} cannot get an id: its anchor {anchor!r} is empty. "
@@ -37,23 +43,30 @@ def anchor_of(instance: models.Model, anchor: Anchor) -> str:
 
 
 def _follow(instance: Any, path: str) -> Any:
-    *relations, last = path.split("__")
-    for name in relations:
+    """Return the value at the end, or an expression on the way to it."""
+    names = path.split("__")
+    for place, name in enumerate(names, start=1):
+        field: Any = instance._meta.get_field(name)
+        is_new = instance._state.adding or instance.pk is None
+        if is_new and getattr(field, "generated", False):
+            return field.expression
+        if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
+            key = getattr(instance, field.attname)
+            # Its object need not be read, and an expression would find any.
+            is_end = place == len(names) and field.target_field.primary_key
+            if is_end or hasattr(key, "resolve_expression"):
+                return key
         instance = getattr(instance, name)
         if instance is None:
-            return None
-    field = instance._meta.get_field(last)
-    if isinstance(field, models.ForeignKey) and not field.is_cached(instance):
-        # The key is known without reading the object that it names.
-        last = field.attname if field.target_field.primary_key else last
-    return getattr(instance, last)
+            break
+    return instance
 
 
 def anchor_text(anchor: str | models.Model) -> str:
     """Return the text that an anchor is in an id; raises `HiLoError` without one."""
     if not isinstance(anchor, models.Model):
         return check_anchor(anchor)
-    if anchor.pk is None:
+    if anchor.pk is None or hasattr(anchor.pk, "resolve_expression"):
         label = anchor._meta.label
         raise HiLoError(f"The {label} has no id to anchor to yet (see assign_ids()).")
     return str(anchor.pk)

@@ -6,8 +6,10 @@ their field.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -181,6 +183,7 @@ class AssignedIds(Ids):
         others: dict[int, models.Model] = {}
         attname, name, is_key = self.attname, self.name, self.is_key
         is_whole = self.field.primary_key
+        inserted = _inserted(type(instances[0]) if instances else self.field.model)
         fresh: Note | None = None
         for each in instances:
             # As in `value_of`; one that was not loaded is not missing.
@@ -188,6 +191,10 @@ class AssignedIds(Ids):
                 getattr(each, attname) if is_whole else vars(each).get(attname, self)
             )
             if value is None or value == "":
+                # Of most new objects, too: a related object sets it.
+                is_copy = each._state.db is not None
+                if is_copy and not inserted <= each.__dict__.keys():
+                    self.load(each)
                 missing[id(each)] = each
                 continue
             state = each._state
@@ -202,6 +209,15 @@ class AssignedIds(Ids):
                     continue
             others[id(each)] = each
         return list(missing.values()), list(others.values())
+
+    def load(self, copy: models.Model) -> None:
+        """Read what a copy lacks of its row; without a key Django refuses it.
+
+        With its new key it would read another row, or none.
+        """
+        if self.is_key:
+            for name in _inserted(type(copy)).difference(copy.__dict__):
+                getattr(copy, name)
 
     def set_ids(
         self,
@@ -260,6 +276,10 @@ class AssignedIds(Ids):
             alias = self.assigned_for(each)
             value = None if alias == using else self.value_of(each)
             if value not in (None, "") and not self.was_taken_back(each):
+                if hasattr(value, "resolve_expression"):
+                    text = f"{self.field} cannot raise its counter to an expression. "
+                    text += f"Run manage.py hilo_raise_max --database={using}"
+                    warnings.warn(text, RuntimeWarning, stacklevel=2)
                 if each._state.adding:
                     self.note_explicit(value)
                 yield each, value, alias
@@ -345,6 +365,12 @@ class AssignedIds(Ids):
                 f"rolled back, and another row may have this id now. Call save() "
                 f"without arguments first."
             )
+
+
+@lru_cache(1_000)
+def _inserted(model: type[models.Model]) -> frozenset[str]:
+    """Return the attributes that an INSERT of a model's object reads."""
+    return frozenset(f.attname for f in model._meta.concrete_fields if not f.generated)
 
 
 # No rollback can take back such numbers.

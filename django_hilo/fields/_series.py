@@ -50,6 +50,13 @@ _HASH = "=="
 _HASH_LENGTH = 32
 
 
+def is_late(field: Any) -> bool:
+    """Whether a new object has no value of a field before its row is written."""
+    late = ("auto_now", "auto_now_add", "generated")
+    is_set_late = any(getattr(field, each, False) for each in late)
+    return is_set_late or (field.has_db_default() and not field.has_default())
+
+
 class Path:
     """A field of the model, or a part of a date in it: ``tenant``, ``date.year``."""
 
@@ -68,11 +75,10 @@ class Path:
             )
         if not self.field.concrete or self.field.many_to_many:
             raise ValueError(f"{self.text!r} in per= has no column.")
-        late = ("auto_now", "auto_now_add", "generated")
-        if any(getattr(self.field, each, False) for each in late):
+        if is_late(self.field):
             raise ValueError(
                 f"{self.text!r} in per= has no value before the row is written: use "
-                f"default=timezone.now in place of auto_now or auto_now_add."
+                f"default=, as default=timezone.now, not auto_now_add or db_default."
             )
         if not self.part and isinstance(self.column, _IN_MANY_WAYS):
             raise ValueError(

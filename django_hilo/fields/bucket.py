@@ -65,9 +65,10 @@ class BucketField(_IntegerField):
         return self.model._meta.get_field(self.source)
 
     def bucket(self, instance: models.Model) -> int | None:
-        """Return the bucket of an instance's source, or None without a source."""
+        """Return the bucket of an instance's source, or None if it is unknown."""
         value = getattr(instance, self.source_field.attname)
-        return None if value is None else bucket_of(str(value))
+        is_unknown = value is None or hasattr(value, "resolve_expression")
+        return None if is_unknown else bucket_of(str(value))
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         source = self.source_field

@@ -34,6 +34,8 @@ class GaplessIds(AssignedIds):
     ) -> Explicit:
         found = self.check_explicit(instances, using)
         missing = distinct(each for each in instances if self.is_missing(each))
+        for copy in (each for each in missing if each._state.db is not None):
+            self.load(copy)
         if save is not None:
             new = [each for each in instances if each._state.adding] if found else []
             beside = self.explicit_ids(new, using)

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo.fields import GaplessIdField, HiLoField
+from django_hilo.identifiers import parse
 from django_hilo.managers import HiLoManager
 
 CENT = Decimal("0.01")
@@ -129,6 +130,11 @@ class OrderLine(models.Model):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def plain_id(self) -> str:
+        """The id without its anchor, for pages that show the order's id anyway."""
+        return str(parse(self.pk)._replace(anchor=None))
 
     @property
     def total(self) -> Decimal:

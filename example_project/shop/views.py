@@ -72,7 +72,7 @@ def order(request: HttpRequest, pk: str) -> HttpResponse:
     """Show an order with its lines and invoices."""
     rows = Order.objects.select_related("customer")
     found = get_object_or_404(rows, pk=pk)
-    lines = list(found.lines.select_related("product"))
+    lines = list(found.lines.select_related("product").order_by("id__number"))
     context = {
         "order": found,
         "lines": lines,

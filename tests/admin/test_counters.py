@@ -81,12 +81,14 @@ def changes(heard: Any) -> list[Any]:
 def test_the_list_shows_each_counter(admin_client):
     reserve("orders", 32)
     Order.objects.create(id="orders/900-A")
+    reserve("orderlines", 1)
     reserve("unused", 1_000_000)
     HiLoDocument.objects.create(collection="added", node_tag="A", max=5)
     past = timezone.now() - timedelta(hours=2, minutes=9)
     HiLoDocument.objects.filter(size__gt=0).update(reserved_at=past)
     page = text_of(admin_client.get(LIST))
     assert "Database: default" in page
+    assert "OrderLines A 1 records.OrderLine" in page, "as ids write it"
     assert re.search(r"orders A 900 [\w., ]*records.Order[\w., ]* 2 hours,", page)
     assert "unused A 1,000,000 no model 2 hours," in page
     assert "added A 5 no model never" in page

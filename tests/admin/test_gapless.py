@@ -51,7 +51,7 @@ def test_the_list_shows_each_counter(admin_client):
     Letter.objects.create()
     seed_gapless_number("full", MAX_NUMBER)
     page = text_of(admin_client.get(LIST))
-    assert "orderlines 1,234,567 OrderLines/1234568 records.OrderLine" in page
+    assert "OrderLines 1,234,567 OrderLines/1234568 records.OrderLine" in page
     assert "letters 1 letters/2 records.Letter" in page
     assert f"full {MAX_NUMBER:,} none: this counter has reached 2^63-1 no model" in page
     assert "Database: default" in page

@@ -1,14 +1,19 @@
 """Explicit ids raise the floor, so that no range gives their numbers."""
 
 import logging
+import re
 from contextlib import nullcontext
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
 from django.core import serializers
+from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 
+from django_hilo import generator
 from django_hilo._allocation.memory import Memory
 from django_hilo.counters import (
     floor,
@@ -19,7 +24,7 @@ from django_hilo.counters import (
     return_range,
     returning,
 )
-from django_hilo.exceptions import HiLoError, RangeNotReturned
+from django_hilo.exceptions import CounterNotUsed, HiLoError, RangeNotReturned
 from django_hilo.generator import (
     next_id,
     next_ids,
@@ -28,6 +33,7 @@ from django_hilo.generator import (
     return_ranges,
 )
 from django_hilo.models import HiLoDocument
+from tests.apps.numbers.models import Item
 from tests.apps.records.models import Claim, Letter, Numbered, Order, Plain
 from tests.support.counters import counter, max_of
 from tests.support.databases import CHOSEN
@@ -412,3 +418,36 @@ def test_a_floor_outlives_it_where_the_transaction_took_a_range_too(new_process)
         execute("ROLLBACK TO SAVEPOINT mine")
     new_process()
     assert next_number(Order) > 500
+
+
+@transactional
+@pytest.mark.parametrize(
+    ("model", "ids"),
+    [
+        (Order, ["orders/499-A", "orders/500-A"]),
+        (Letter, ["letters/499", "letters/500"]),
+        (Item, [499, 500]),
+    ],
+)
+def test_what_an_expression_cannot_raise_is_said(model, ids):
+    told = partial(pytest.warns, RuntimeWarning, match="cannot raise.*hilo_raise_max")
+    with told():
+        model.objects.create(id=Value(ids[0]))
+    with told():
+        model.objects.bulk_create([model(id=Value(ids[1]))])
+    assert model.objects.filter(pk__in=ids).count() == 2
+    call_command("hilo_raise_max", verbosity=0)
+    following = re.search(r"\d+", str(model.objects.create().pk))
+    assert int(following[0]) > 500
+
+
+@transactional
+def test_the_floor_of_an_integer_key_is_raised_by_the_generator_alone():
+    for name in ("numbers_item", "Numbers_Item"):
+        told = pytest.raises(CounterNotUsed, match="'numbers_item' is .*generator")
+        with told as error:
+            raise_floor(name, 10**6)
+    assert not HiLoDocument.objects.exists()
+    assert "raise_floor('numbers.Item', 1000000) of" in str(error.value)
+    generator.raise_floor(Item, 10**6)
+    assert Item.objects.create().pk == 10**6 + 1

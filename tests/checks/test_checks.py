@@ -11,6 +11,8 @@ from django.apps import apps
 from django.conf import settings as django_settings
 from django.core import checks
 from django.db import connections, models
+from django.db.models import Value
+from django.db.models.functions import Length
 from django.test.utils import isolate_apps
 
 from django_hilo import checks as hilo_checks
@@ -215,6 +217,10 @@ class TestFields:
             (lambda: HiLoField(anchor="note"), []),
             (lambda: HiLoField(anchor="other"), []),
             (lambda: HiLoField(anchor="other__order"), []),
+            (lambda: HiLoField(anchor="code"), ["E103"]),
+            (lambda: HiLoField(anchor="day"), ["E103"]),
+            (lambda: HiLoField(anchor="size"), ["E103"]),
+            (lambda: HiLoField(anchor="kind"), []),
             (lambda: HiLoField(anchor="other", max_length=60), ["E104"]),
             (lambda: HiLoField(max_length=27), ["E104"]),
             (lambda: HiLoField(max_length=28), []),
@@ -250,6 +256,14 @@ class TestFields:
     def test_arguments(self, field, expected):
         attributes = {
             "note": models.CharField(max_length=20),
+            "code": models.CharField(max_length=20, db_default=Value("K")),
+            "kind": models.CharField(max_length=20, db_default="K", default="L"),
+            "day": models.DateField(auto_now_add=True),
+            "size": models.GeneratedField(
+                expression=Length("note"),
+                output_field=models.IntegerField(),
+                db_persist=True,
+            ),
             "other": models.ForeignKey(Invoice, models.CASCADE, related_name="+"),
             "many": models.ManyToManyField(Invoice, related_name="+"),
         }

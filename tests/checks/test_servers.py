@@ -85,6 +85,18 @@ class TestTwoWriters:
         monkeypatch.setattr(inspection, "twice_written", lambda *_: set())
         assert not list(two_writers(connection))
 
+    @pytest.mark.parametrize("table", ['billing"."invoices', '"billing"."invoices"'])
+    def test_know_the_tables_of_other_schemas(self, monkeypatch, table):
+        invoice = SimpleNamespace(
+            _meta=SimpleNamespace(db_table=table, label="Invoice")
+        )
+        monkeypatch.setattr(servers, "_models_without_tags", lambda _: [invoice])
+        monkeypatch.setattr(servers, "inspection_of", lambda _: inspection)
+        inspection = Mock(twice_written=lambda _: {'billing"."invoices'})
+        assert "Invoice" in next(two_writers(connection)).msg
+        inspection.twice_written = lambda _: {"invoices"}
+        assert not list(two_writers(connection))
+
     @on_mysql
     def test_a_replica_that_is_written(self):
         make, drop = REPLICA[CHOSEN]

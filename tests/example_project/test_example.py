@@ -531,6 +531,16 @@ class TestPages:
         others = [link for link in links if not link.startswith("200")]
         assert all(link.startswith("404 /static/shop/") for link in others)
 
+    def test_an_order_lists_its_lines_by_number_with_plain_ids(self, filled):
+        filled.sql("UPDATE shop_product SET number = 9 WHERE number = 1")
+        html = filled.python(
+            "from example_project.shop.models import Order\n"
+            "order = Order.objects.get(number=10248)\n"
+            "print(client.get(order.get_absolute_url()).content.decode())\n"
+        )
+        lines = re.findall(r"<code>(OrderLines.*?)</code>", html)
+        assert lines == ["OrderLines/1-A", "OrderLines/2-A"]
+
     @pytest.mark.parametrize("pk", ["nonsense", "orders/9-A", "orders/1-A%00", "a$"])
     def test_ids_that_no_row_has(self, migrated, pk):
         printed = migrated.python(

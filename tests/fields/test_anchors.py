@@ -1,10 +1,13 @@
 import re
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.db import connection, models
+from django.db.models import F, Value
+from django.db.models.functions import Lower
+from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_hilo.exceptions import HiLoError, InvalidDocumentId
+from django_hilo.fields import HiLoField
 from django_hilo.fields._anchors import anchor_of
 from django_hilo.generator import next_number
 from django_hilo.identifiers import anchor_in
@@ -75,6 +78,76 @@ def test_what_is_missing(instance, anchor):
 def test_an_anchor_that_no_database_could_store():
     with pytest.raises(InvalidDocumentId):
         anchor_of(Order(name="\x00"), "name")
+
+
+def note_with(
+    anchor: str, *, name: str = "Note", **fields: models.Field
+) -> type[models.Model]:
+    """Make a model with an anchor, and no table."""
+    meta = type("Meta", (), {"app_label": "records"})
+    key = HiLoField(primary_key=True, anchor=anchor)
+    named = {"__module__": __name__, "Meta": meta, "id": key}
+    with isolate_apps("tests.apps.records"):
+        return type(name, (models.Model,), {**named, **fields})
+
+
+def by_default(value: str) -> models.Field:
+    return models.CharField(max_length=20, db_default=Value(value))
+
+
+def generated() -> models.Field:
+    text = models.CharField(max_length=20)
+    return models.GeneratedField(
+        expression=Lower("code"), output_field=text, db_persist=True
+    )
+
+
+class TestValuesThatOnlyTheDatabaseKnows:
+    """An error that names the path, and never the text of an object in a key."""
+
+    @pytest.mark.parametrize(
+        ("model", "given"),
+        [
+            (note_with("code", code=by_default("K")), {}),
+            (note_with("code", code=by_default("K")), {"code": Lower(Value("K"))}),
+            (note_with("low", code=by_default("K"), low=generated()), {"code": "K"}),
+        ],
+    )
+    def test_of_the_object_itself(self, model, given):
+        note = model(**given)
+        with pytest.raises(HiLoError, match=r"anchor '(code|low)' is a .*Set a value"):
+            note.save()
+        assert note.pk is None
+
+    @pytest.mark.parametrize("name", ["code", "low"])
+    @pytest.mark.parametrize("key", [None, "notes/1-A"])
+    def test_of_an_unsaved_parent(self, name, key):
+        parents = note_with("code", name="Book", code=by_default("K"), low=generated())
+        parent = models.ForeignKey(parents, models.CASCADE, related_name="+")
+        note = note_with(f"parent__{name}", parent=parent)
+        with pytest.raises(HiLoError, match=f"anchor 'parent__{name}' is a"):
+            anchor_of(note(parent=parents(id=key)), f"parent__{name}")
+
+    @pytest.mark.parametrize("anchor", ["order", "order__name"])
+    def test_of_the_key_of_a_relation(self, anchor):
+        Order.objects.create(name="not this one")
+        order = models.ForeignKey(Order, models.CASCADE, related_name="+")
+        note = note_with(anchor, order=order)
+        with pytest.raises(HiLoError, match=f"anchor '{anchor}' is a F"):
+            note(order_id=F("id")).save()
+
+    def test_of_the_key_of_an_object(self):
+        order = Order(id=Value("orders/7-A"), name="x")
+        for anchor in ("order", lambda invoice: invoice.order):
+            with pytest.raises(HiLoError, match="is a Value, whose value only"):
+                anchor_of(Invoice(order=order), anchor)
+        assert anchor_of(Invoice(order=order), "order__name") == "x"
+        with pytest.raises(HiLoError, match="no id to anchor to"):
+            Invoice.objects.next_id(anchor=order)
+
+    def test_a_value_that_python_knows_is_an_anchor(self):
+        note = note_with("code", code=by_default("K"))
+        assert anchor_of(note(code="L"), "code") == "L"
 
 
 class TestAnchoredTo:

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 import pytest
 from django.apps import apps
 from django.core.management import call_command
+from django.core.management.color import no_style
 from django.db import DataError, IntegrityError, connection, connections, transaction
 
 from django_hilo._allocation import memory
@@ -486,3 +487,20 @@ class TestColumns:
 def test_many_to_many_rows_are_counted_in():
     assert Tag.items.through in {field.model for field in counter_fields()}
     assert Tag.items.through in set(apps.get_models(include_auto_created=True))
+
+
+class TestEmptiedTables:
+    """A process keeps what it has in memory, unless Django says that it flushed."""
+
+    pytestmark = pytest.mark.django_db(transaction=True)
+
+    def test_sql_that_resets_sequences(self):
+        last = keys_of_new(Crate, 3)[-1]
+        ops, table = connection.ops, Crate._meta.db_table
+        ops.execute_sql_flush(ops.sql_flush(no_style(), [table], reset_sequences=True))
+        assert keys_of_new(Crate, 2) == [last + 1, last + 2]
+
+    def test_the_command_flush(self):
+        assert keys_of_new(Crate, 3)
+        call_command("flush", verbosity=0, interactive=False)
+        assert keys_of_new(Crate, 2) == [1, 2]

@@ -512,6 +512,7 @@ class TestChecks:
             tenant = models.ForeignKey(Tenant, models.PROTECT)
             at = models.DateTimeField()
             made = models.DateTimeField(auto_now_add=True)
+            kind = models.CharField(max_length=9, db_default="k")
             price = models.DecimalField(max_digits=9, decimal_places=2)
             twice = models.GeneratedField(
                 expression=F("price") * 2, output_field=price.clone(), db_persist=True
@@ -546,6 +547,7 @@ class TestChecks:
             ({"per": ["at"]}, "is a DateTimeField: one value"),
             ({"per": ["price"]}, "is a DecimalField: one value"),
             ({"per": ["twice"]}, "no value before the row is written"),
+            ({"per": ["kind"]}, "no value before the row is written"),
             ({"per": ["at.year"], "look": "{at.year:%y}-{number}"}, "is not possible"),
             ({"per": ["tenant"], "look": "{tenant:.3}-{number}"}, "is not possible"),
             ({"per": ["tenant"], "look": "{tenant:03}-{number}"}, "is not possible"),

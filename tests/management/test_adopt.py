@@ -215,3 +215,8 @@ class TestAdopting:
         highest = Item.objects.latest("pk").pk
         text = adopt("tickets", "--table", "public.numbers_item.id")
         assert f"up to {highest}" in text
+
+    @needs_postgresql
+    def test_a_table_in_a_schema_with_a_dot(self, make):
+        make('CREATE SCHEMA "bill.ing"', 'CREATE TABLE "bill.ing".t AS SELECT 70 AS id')
+        assert "up to 70" in adopt("tickets", "--table", '"bill.ing".t.id')

@@ -46,6 +46,11 @@ def late():
 
 
 class TestOfTheKey:
+    def test_a_source_that_only_the_database_knows_has_none(self, deal):
+        assert Part(id=models.Value("parts/1-A$deals/33-A"), deal=deal).bucket is None
+        parcel = Parcel.objects.create(deal_id=models.Value(deal.pk))
+        assert stored(parcel, "deals_bucket") is None
+
     def test_save_and_create(self, deal):
         part = Part(deal=deal)
         part.save()

@@ -212,6 +212,20 @@ def test_names_with_schemas_and_capitals(make):
     assert stored('"Value" FROM billing."Counters"') == 32
 
 
+@needs_postgresql
+def test_a_schema_with_a_dot_is_quoted(make):
+    schema = '"bill.ing"'
+    make(
+        'CREATE SCHEMA "bill.ing"',
+        'CREATE SEQUENCE "bill.ing"."EntityFrameworkHiLoSequence" INCREMENT BY 10',
+        'CREATE TABLE "bill.ing".mt_hilo (entity_name text PRIMARY KEY, hi_value int)',
+    )
+    for source in efcore.Sequence(schema=schema), marten.HiLo("orders", schema=schema):
+        assert source.faults("default") == []
+        assert drawn(source, 1)[0] == 1
+        assert "bill.ing" in source.name
+
+
 class TestWhere:
     @pytest.fixture(autouse=True)
     def two_rows(self, make):

@@ -15,7 +15,7 @@ from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import shown
 
-_NAME = re.compile(r'[^"`]+|"[^"`]+"|`[^"`]+`')
+_NAME = re.compile(r'[^"`.]+|"[^"`]+"|`[^"`]+`')
 
 
 class Command(BaseCommand):
@@ -108,7 +108,7 @@ def _quoted(table: KeyColumn | None, using: str | None) -> KeyColumn | None:
     if table is None or "." not in table.table:
         return table
     ops = connections[using or DEFAULT_DB_ALIAS].ops
-    parts = [ops.quote_name(part) for part in table.table.split(".")]
+    parts = [ops.quote_name(part) for part in _NAME.findall(table.table)]
     return table._replace(table=".".join(parts))
 
 
@@ -117,6 +117,6 @@ def _column(text: str) -> KeyColumn:
     if not table or not column:
         raise ArgumentTypeError(f"{shown(text)} is not of the form TABLE.COLUMN.")
     # Django quotes names, but for those in quotes, and no quote inside one.
-    if not all(map(_NAME.fullmatch, text.split("."))):
+    if ".".join(_NAME.findall(text)) != text:
         raise ArgumentTypeError(f"{shown(text)} contains a quotation mark.")
     return KeyColumn(table, column)
