@@ -57,7 +57,7 @@ def test_an_order_shows_the_ids_of_its_lines_and_its_invoice(
     )
     page = open_as(superuser, order.get_absolute_url())
     page.set_viewport_size({"width": 1280, "height": 640})
-    expect(page.locator("tbody")).to_contain_text("OrderLines/3-A$orders/33-A")
+    expect(page.locator("tbody")).to_contain_text("OrderLines/3-A")
     expect(page.locator("tfoot")).to_contain_text("472.38")
     picture(page, "order")
     page.get_by_role("link", name="INV-").click()
