@@ -56,6 +56,7 @@ def test_the_examples(project):
     project.test("\n".join(each.text for each in found if each.language == "pycon"))
     assert project.run(ROLLED_BACK).split() == ["INV-2028-0001", "INV-2028-0001"]
     project.run(DELETED)
+    assert project.run(TICKET) == "SUP-1"
 
 
 ROLLED_BACK = """
@@ -71,14 +72,21 @@ ROLLED_BACK = """
 """
 # As the page deletes the counters of a tenant; its number is the test's own.
 DELETED = """
-    from django_hilo.models import GaplessCounter
-    from shop.models import Invoice, Tenant
+    from django_hilo.models import GaplessCounter, HiLoDocument
+    from shop.models import Invoice, Tenant, Ticket
 
     seven = Tenant.objects.create(id="tenants/7-A")
     Invoice.objects.create(tenant=seven, date="2026-01-01").delete()
+    Ticket.objects.create(tenant=seven).delete()
     GaplessCounter.objects.filter(pk__startswith="invoices.tenants/7-a.").delete()
+    HiLoDocument.objects.filter(collection="tickets.tenants/7-a").delete()
     again = Invoice.objects.create(tenant=seven, date="2026-01-01")
     assert again.number == "INV-2026-0001"
+"""
+TICKET = """
+    from shop.models import Ticket
+
+    print(Ticket.objects.create(tenant_id="tenants/7-A").number)
 """
 
 
