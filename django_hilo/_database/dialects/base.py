@@ -106,6 +106,11 @@ class Dialect:
         """Lower the numbering of a table's keys to ``last`` if it is at ``high``."""
 
 
+def lower_option(options: dict[str, Any], name: str, seconds: int) -> None:
+    """Lower a timeout in a database's OPTIONS; 0 or none is without end."""
+    options[name] = min(int(options.get(name) or seconds), seconds)
+
+
 def rows_of(
     connection: BaseDatabaseWrapper, query: str, parameters: Any = None
 ) -> list[tuple[Any, ...]]:

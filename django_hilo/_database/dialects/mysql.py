@@ -11,7 +11,7 @@ from django.db import Error, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, rows_of
+from django_hilo._database.dialects.base import Dialect, ErrorKind, lower_option, rows_of
 from django_hilo.conf import settings
 
 # Too many connections, of all or of one user.
@@ -78,7 +78,7 @@ class MySQL(Dialect):
         options["isolation_level"] = "read committed"
         # A server that is stopped keeps its connections open, and sends nothing.
         for bound in "connect_timeout", "read_timeout", "write_timeout":
-            options.setdefault(bound, longest)
+            lower_option(options, bound, longest)
         # Django turns autocommit off and on again around a transaction, by a statement
         # each, unless a backend has this method, as SQLite's.
         begin = partial(rows_of, connection, "BEGIN")

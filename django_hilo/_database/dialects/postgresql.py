@@ -9,7 +9,13 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_hilo._database.dialects.base import POOLED, Dialect, ErrorKind, rows_of
+from django_hilo._database.dialects.base import (
+    POOLED,
+    Dialect,
+    ErrorKind,
+    lower_option,
+    rows_of,
+)
 from django_hilo.conf import settings
 
 # Levels of HILO["SYNCHRONOUS_COMMIT"] that wait for a standby.
@@ -98,7 +104,7 @@ class PostgreSQL(Dialect):
         options = connection.settings_dict["OPTIONS"]
         options["isolation_level"] = IsolationLevel.READ_COMMITTED
         # A server that stands still accepts connections, and sends nothing.
-        options.setdefault("connect_timeout", longest)
+        lower_option(options, "connect_timeout", longest)
         vars(connection)["hilo_is_new"] = True
 
     def begin(self, connection: BaseDatabaseWrapper) -> None:
