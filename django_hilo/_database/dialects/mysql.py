@@ -11,7 +11,12 @@ from django.db import Error, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
-from django_hilo._database.dialects.base import Dialect, ErrorKind, lower_option, rows_of
+from django_hilo._database.dialects.base import (
+    Dialect,
+    ErrorKind,
+    lower_option,
+    rows_of,
+)
 from django_hilo.conf import settings
 
 # Too many connections, of all or of one user.

@@ -106,3 +106,38 @@ def test_a_pool_for_the_counters(site):
             OTHERS={"counters": counters},
         )
     assert answer == "orders/1-A"
+
+
+PROCESSES, ROWS, POOL = 34, 10, 10
+IN_MANY = f"""
+import multiprocessing
+from django.db import connections, transaction
+connections.close_all()
+context = multiprocessing.get_context("fork")
+barrier, full = context.Barrier({PROCESSES}), context.Barrier({POOL})
+def work(place):
+    barrier.wait()
+    for row in range({ROWS}):
+        with transaction.atomic():
+            if row == 0 and place < {POOL}:
+                Order.objects.count()
+                full.wait()  # all of the pool is in transactions
+            Order.objects.create()
+started = [context.Process(target=work, args=[n]) for n in range({PROCESSES})]
+for each in started: each.start()
+for each in started: each.join()
+print(sum(each.exitcode != 0 for each in started))
+"""
+
+
+def test_more_processes_in_transactions_than_the_pool_has_sessions(site):
+    with counting() as peak, pgbouncer(default_pool_size=POOL) as bouncer:
+        failed = site(
+            IN_MANY,
+            DATABASE=bouncer.entry,
+            HILO={"DATABASE": "counters", "CAPACITY": 2, "MAX_CAPACITY": 2},
+            OTHERS={"counters": {**bouncer.entry, "NAME": bouncer.counters}},
+        )
+    assert failed == "0"
+    assert Order.objects.count() == PROCESSES * ROWS
+    assert POOL < peak.sessions <= POOL + 2
