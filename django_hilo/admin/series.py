@@ -10,7 +10,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_hilo._allocation.registry import series_fields, starts_of_series
-from django_hilo.admin.numbers import grouped
 
 
 class SeriesFilter(admin.SimpleListFilter):
@@ -22,10 +21,8 @@ class SeriesFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         rows = model_admin.get_queryset(request)
-        counts = {
-            label: rows.filter(chosen).count() for label, chosen in _choices().items()
-        }
-        found = [(each, f"{each} ({grouped(n)})") for each, n in counts.items() if n]
+        choices = _choices().items()
+        found = [(each, each) for each, chosen in choices if rows.filter(chosen)[:1]]
         return [*found, (self._OTHERS, gettext("not in series"))] if found else []
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:

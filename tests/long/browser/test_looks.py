@@ -28,6 +28,7 @@ PAGES = {
     "counter-delete-refused": f"{COUNTERS}orders_2FA/delete/",
     "counter-history": f"{COUNTERS}tickets_2FA/history/",
     "gapless": f"{ADMIN}gaplesscounter/",
+    "gapless-series": f"{ADMIN}gaplesscounter/?series=shop.Invoice.number",
     "gapless-add": f"{ADMIN}gaplesscounter/add/",
     "gapless-change": f"{ADMIN}gaplesscounter/letters/change/",
     "prefixes": f"{ADMIN}serverprefix/",
