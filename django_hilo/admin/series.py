@@ -22,7 +22,9 @@ class SeriesFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         rows = model_admin.get_queryset(request)
         choices = _choices().items()
-        found = [(each, each) for each, chosen in choices if rows.filter(chosen)[:1]]
+        found = [
+            (each, each) for each, chosen in choices if rows.filter(chosen).exists()
+        ]
         return [*found, (self._OTHERS, gettext("not in series"))] if found else []
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
