@@ -197,7 +197,7 @@ def test_many_savepoints_cost_as_much_as_few(model):
         return len(calls)
 
     calls_of(1)  # what is done once
-    assert calls_of(200) < 5 * calls_of(50)
+    assert calls_of(80) < 5 * calls_of(20)
 
 
 @transactional

@@ -14,6 +14,7 @@ from django.core.signals import request_finished
 from django.db import OperationalError, connection, transaction
 from django.db.backends.signals import connection_created
 
+from django_hilo._database.dialects import dialect_of
 from django_hilo.counters import reserve
 from django_hilo.exceptions import CounterExhausted
 from django_hilo.models import HiLoDocument
@@ -161,3 +162,15 @@ def test_a_session_of_a_pooler_is_left_as_it_was(opened, receive, monkeypatch):
         reserve_in_a_transaction()
         assert not kept(opened), "nobody would close it"
     assert shown == ["0"] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "lowered"), [(None, 20), ("5", 5), (60, 20), (0, 20)]
+)
+def test_no_timeout_is_longer_than_a_reservation_may_last(given, lowered):
+    """A process that ends sets shorter ones than OPTIONS has."""
+    own = connection.copy()
+    if given is not None:
+        own.settings_dict["OPTIONS"]["connect_timeout"] = given
+    dialect_of(connection).prepare_own(own, 20)
+    assert own.settings_dict["OPTIONS"]["connect_timeout"] == lowered
