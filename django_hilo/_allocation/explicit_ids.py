@@ -14,9 +14,9 @@ from django.db import Error, connections
 
 from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.counter import Counter
+from django_hilo._allocation.in_tests import block_on
 from django_hilo._allocation.in_transaction import Floor, bound_to, drop_bound, newest
 from django_hilo._database.transaction import state_of
-from django_hilo._database.which_connection import in_callers_transaction
 from django_hilo.conf import settings
 from django_hilo.exceptions import HiLoError, TableMissing
 
@@ -80,9 +80,7 @@ def record(counter: Counter, numbers: Sequence[int], using: str) -> None:
     if known is not None:
         known.number = max(known.number, floor.number)
         return
-    # A statement that belongs to the caller's transaction waits for nothing.
-    at_once = in_callers_transaction(using)
-    mark = None if at_once else state_of(connection).mark()
+    mark = state_of(connection).mark() if block_on(connection) is None else None
     if mark is None:
         _raise_now(counter, floor)
     else:

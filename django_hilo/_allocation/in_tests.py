@@ -24,6 +24,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.dialects.base import rows_of
 from django_hilo._database.identity import DatabaseKey, database_key
+from django_hilo._database.own_connection import is_test_process
 from django_hilo._database.retry import retry, short_transaction
 from django_hilo._database.transaction import test_blocks
 from django_hilo._database.uncounted import uncounted
@@ -343,9 +344,9 @@ def write_counters(**kwargs: object) -> None:
         block = block_on(connection)
         if block is not None:
             block.write()
-        elif kwargs.get("raw") and connection.alias == kwargs["using"]:
+        elif kwargs.get("raw") and is_test_process():
             # serialized_rollback: Django flushed without a signal, and restores.
-            memory.current().drop_ranges(connection.alias)
+            memory.current().drop_ranges(str(kwargs["using"]))
 
 
 def _read(connection: BaseDatabaseWrapper) -> Start:

@@ -22,7 +22,7 @@ from django_hilo._allocation.capacity import AdaptiveCapacity
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.memory import Key, Memory
 from django_hilo._database.transaction import Mark, state_of
-from django_hilo.counters.ranges import Capacity
+from django_hilo.counters.ranges import AS_ASKED
 from django_hilo.counters.reservation import send_reserved
 
 
@@ -127,7 +127,7 @@ def _take_unmarked(counter: Counter, count: int) -> list[Slice]:
     """Take numbers in a transaction whose end nothing will tell, and keep none."""
     slices = None
     while slices is None:
-        reserved = counter.fetch(Capacity(count, count, count), count)
+        reserved = counter.fetch(AS_ASKED, count)
         slices = take_from(deque(reserved.ranges), count)
         for each in reserved.reservations:
             send_reserved(each, counter.using)

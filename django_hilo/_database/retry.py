@@ -31,8 +31,14 @@ _PAUSE_BEFORE_RECONNECTING = 0.25
 
 
 @contextmanager
-def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
-    """Yield the connection, in a transaction with bounded waits, or a savepoint."""
+def short_transaction(
+    db: str, *, locks_row: bool = False
+) -> Iterator[BaseDatabaseWrapper]:
+    """Yield the connection, in a transaction with bounded waits, or a savepoint.
+
+    If it ``locks_row``, which others may wait for too, its statements do nothing else
+    for long.
+    """
     connection = connections[db]
     is_nested = connection.in_atomic_block
     # Plain SQL began a transaction: atomic() can only make a savepoint in it.
@@ -43,7 +49,7 @@ def short_transaction(db: str) -> Iterator[BaseDatabaseWrapper]:
         with transaction.atomic(using=db):
             if not is_nested:
                 # Only now is it connected, and MariaDB told from MySQL.
-                dialect_of(connection).begin(connection)
+                dialect_of(connection).begin(connection, locks_row=locks_row)
             yield connection
     finally:
         if is_unknown:
@@ -77,10 +83,16 @@ def retry(
     began, level, reconnects = clock(), logging.WARNING, False
     # Counted too, for tests that freeze even this clock.
     slept = 0.0
+    tried = began
+
+    def timed(db: str) -> Result:
+        nonlocal tried
+        tried = clock()  # not the wait for another thread's reservation
+        return operate(db)
+
     while True:
-        tried = clock()
         try:
-            return on_right_connection(operate, connection, bound, reconnects)
+            return on_right_connection(timed, connection, bound, reconnects)
         except Error as error:
             kind = classify(error, connection)
             if kind is ErrorKind.LOCKED:

@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import FieldDoesNotExist
-from django.db import models
+from django.db import models, router
 
 from django_hilo._allocation.registry import series_fields
 from django_hilo.checks.id_lengths import (
@@ -193,11 +193,10 @@ def _series_errors(field: IdField) -> Iterator[Error]:
         )
         return
     others = [path for path in rule.paths if path.text not in rule.written]
+    per = {path.field.name for path in rule.paths}
     for names in _unique_beside(field_of_series):
-        free = [
-            each.text for each in others if each.part or each.field.name not in names
-        ]
-        if free:
+        free = [path.text for path in others if path.field.name not in names]
+        if free and names <= per:
             beside = f" together with {', '.join(sorted(names))}" if names else ""
             yield _error(
                 field,
@@ -228,8 +227,11 @@ def _has_same_counters(field: IdField, other: Any) -> bool:
     is_same = other is field or not isinstance(other, IdField) or not other.per
     if is_same or other.is_copy:
         return False
-    if other.model is not field.model and field.collection is not None:
-        return False  # two models share it, as somebody said
+    if other.model is not field.model:
+        # Two models may share it, as somebody said, or be in two databases.
+        homes = {router.db_for_write(each.model) for each in (field, other)}
+        if field.collection is not None or len(homes) > 1:
+            return False
     is_alike = isinstance(other, GaplessIdField) == isinstance(field, GaplessIdField)
     return is_alike and other.collection_name.lower() == field.collection_name.lower()
 

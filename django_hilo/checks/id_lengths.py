@@ -38,7 +38,7 @@ def least_in_series(rule: SeriesRule) -> int | None:
     """Return the length of the longest number with the shortest other values."""
     if rule.pieces is None:
         return None
-    length = max(rule.width, len(str(MAX_NUMBER)))
+    length = rule.width or len(str(MAX_NUMBER))
     for piece in rule.pieces:
         least = 4 if (piece.path or "").endswith(".year") else 1
         length += len(piece.text) + (least if piece.path else 0)

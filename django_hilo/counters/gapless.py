@@ -100,7 +100,7 @@ def make_counters(names: Iterable[str], using: str) -> None:
     from django_hilo.models import GaplessCounter
 
     def operate(db: str) -> None:
-        with short_transaction(db):
+        with short_transaction(db, locks_row=True):
             rows = [GaplessCounter(collection=name, last=0) for name in missing]
             GaplessCounter.objects.using(db).bulk_create(rows, ignore_conflicts=True)
 

@@ -196,7 +196,7 @@ class _LockedChange:
         write_late_rows()  # once, not for each statement, as its manager does
         began = inf  # until it is connected
         try:
-            with short_transaction(db):
+            with short_transaction(db, locks_row=True):
                 began = clock()
                 return self._change(db, began)
         except Error as error:
@@ -241,7 +241,7 @@ def _create(row: dict[str, str], db: str) -> None:
     from django_hilo.models import HiLoDocument
 
     # Another process may create it first. An error must not end a caller's transaction.
-    with short_transaction(db):
+    with short_transaction(db, locks_row=True):
         HiLoDocument._base_manager.using(db).bulk_create(
             [HiLoDocument(**row)], ignore_conflicts=True
         )

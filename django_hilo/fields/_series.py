@@ -53,8 +53,7 @@ _HASH_LENGTH = 32
 def is_late(field: Any) -> bool:
     """Whether a new object has no value of a field before its row is written."""
     late = ("auto_now", "auto_now_add", "generated")
-    is_set_late = any(getattr(field, each, False) for each in late)
-    return is_set_late or (field.has_db_default() and not field.has_default())
+    return any(getattr(field, each, False) for each in late)
 
 
 class Path:
@@ -78,7 +77,7 @@ class Path:
         if is_late(self.field):
             raise ValueError(
                 f"{self.text!r} in per= has no value before the row is written: use "
-                f"default=, as default=timezone.now, not auto_now_add or db_default."
+                f"default=timezone.now in place of auto_now or auto_now_add."
             )
         if not self.part and isinstance(self.column, _IN_MANY_WAYS):
             raise ValueError(

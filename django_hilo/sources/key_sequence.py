@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -145,8 +146,8 @@ class KeySequence(StoredCounter):
 
     def _highest(self, db: str) -> int:
         # Another transaction may have locked the table.
-        dialect = dialect_of(connections[db])
-        with short_transaction(db) as connection, dialect.bounded_wait(connection):
+        wait = partial(dialect_of(connections[db]).bounded_wait, locks_row=False)
+        with short_transaction(db) as connection, wait(connection):
             return self.column.highest(db)
 
     def faults(self, using: str) -> list[Fault]:

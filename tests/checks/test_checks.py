@@ -217,10 +217,9 @@ class TestFields:
             (lambda: HiLoField(anchor="note"), []),
             (lambda: HiLoField(anchor="other"), []),
             (lambda: HiLoField(anchor="other__order"), []),
-            (lambda: HiLoField(anchor="code"), ["E103"]),
             (lambda: HiLoField(anchor="day"), ["E103"]),
             (lambda: HiLoField(anchor="size"), ["E103"]),
-            (lambda: HiLoField(anchor="kind"), []),
+            (lambda: HiLoField(anchor="code"), []),
             (lambda: HiLoField(anchor="other", max_length=60), ["E104"]),
             (lambda: HiLoField(max_length=27), ["E104"]),
             (lambda: HiLoField(max_length=28), []),
@@ -257,7 +256,6 @@ class TestFields:
         attributes = {
             "note": models.CharField(max_length=20),
             "code": models.CharField(max_length=20, db_default=Value("K")),
-            "kind": models.CharField(max_length=20, db_default="K", default="L"),
             "day": models.DateField(auto_now_add=True),
             "size": models.GeneratedField(
                 expression=Length("note"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from django_hilo._database.retry import short_transaction
 from django_hilo.counters import next_gapless_number, reservation, reserve
 from django_hilo.counters.own import OwnCounter
 from django_hilo.counters.ranges import Capacity, Wanted
@@ -151,6 +152,12 @@ class TestBounds:
         after = shown(name)
         execute(f"SET {name} = '{before}'")
         assert (seen, after) == ([within], shown(name))
+
+    def test_a_statement_that_locks_no_row_may_take_long(self):
+        """As one that draws a million numbers of a sequence, or looks for a maximum."""
+        for locks_row, bound in ((False, "0"), (True, "7s")):
+            with short_transaction("default", locks_row=locks_row):
+                assert [shown(each) for each in NAMES] == ["7s", bound]
 
     @pytest.mark.parametrize(("before", "within"), [("0", "7s"), ("1s", "1s")])
     def test_of_a_gapless_number(self, name, before, within):

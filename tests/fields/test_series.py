@@ -10,7 +10,11 @@ from django.core.serializers import deserialize, serialize
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Cast
-from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.test.utils import (
+    CaptureQueriesContext,
+    isolate_apps,
+    override_settings,
+)
 from django.urls import reverse
 from django.utils import timezone as django_timezone
 from hypothesis import given, settings
@@ -505,6 +509,11 @@ class TestInATestCase:
         assert charge.number == "INV-2026-0001"
 
 
+class OthersOnOther:
+    def db_for_write(self, model, **hints):
+        return "other" if model._meta.app_label == "others" else None
+
+
 class TestChecks:
     @isolate_apps("tests.apps.series")
     def field(self, field, **meta):
@@ -512,7 +521,6 @@ class TestChecks:
             tenant = models.ForeignKey(Tenant, models.PROTECT)
             at = models.DateTimeField()
             made = models.DateTimeField(auto_now_add=True)
-            kind = models.CharField(max_length=9, db_default="k")
             price = models.DecimalField(max_digits=9, decimal_places=2)
             twice = models.GeneratedField(
                 expression=F("price") * 2, output_field=price.clone(), db_persist=True
@@ -547,7 +555,6 @@ class TestChecks:
             ({"per": ["at"]}, "is a DateTimeField: one value"),
             ({"per": ["price"]}, "is a DecimalField: one value"),
             ({"per": ["twice"]}, "no value before the row is written"),
-            ({"per": ["kind"]}, "no value before the row is written"),
             ({"per": ["at.year"], "look": "{at.year:%y}-{number}"}, "is not possible"),
             ({"per": ["tenant"], "look": "{tenant:.3}-{number}"}, "is not possible"),
             ({"per": ["tenant"], "look": "{tenant:03}-{number}"}, "is not possible"),
@@ -584,6 +591,8 @@ class TestChecks:
 
         (error,) = check_field(Charge._meta.get_field("number"))
         assert "series.Charge.number has the same collection" in error.msg
+        with override_settings(DATABASE_ROUTERS=[OthersOnOther()]):
+            assert check_field(Charge._meta.get_field("number")) == []
         assert check_field(Charge._meta.get_field("shared")) == []
 
     def test_numbers_that_are_too_long(self):
@@ -623,6 +632,16 @@ class TestChecks:
         assert (
             "unique together with tenant, but the look leaves out at.year" in error.msg
         )
+
+    def test_constraints_that_refuse_no_number(self):
+        """A date has one year, and a price is of one tenant, as far as is known."""
+        dated = models.UniqueConstraint(fields=["at", "number"], name="one")
+        field = GaplessIdField(per=["at.year"], look="R-{number:04}")
+        assert check_field(self.field(field, constraints=[dated])) == []
+        priced = models.UniqueConstraint(fields=["price", "number"], name="two")
+        owned = models.UniqueConstraint(fields=["tenant", "number"], name="one")
+        field = GaplessIdField(per=["tenant"], look="R-{number:04}")
+        assert check_field(self.field(field, constraints=[owned, priced])) == []
 
     def test_a_key_whose_look_leaves_out_a_path(self):
         field = HiLoField(per=["tenant"], look="X-{number}", primary_key=True)

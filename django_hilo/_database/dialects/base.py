@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 from django.db import OperationalError
@@ -70,15 +71,17 @@ class Dialect:
     def prepare_own(self, connection: BaseDatabaseWrapper, longest: int) -> None:
         """Prepare the own connection, not open yet, to wait ``longest`` seconds."""
 
-    def begin(self, connection: BaseDatabaseWrapper) -> None:
-        """Prepare the short transaction that has just begun.
+    def begin(self, connection: BaseDatabaseWrapper, *, locks_row: bool) -> None:
+        """Prepare the short transaction that has just begun, to lock a row or not.
 
         Bounds the wait for locks to ``HILO["LOCK_TIMEOUT"]``, and the time that a lost
         process may keep them to half of it, so that the others do not wait in vain.
         """
 
     @contextmanager
-    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+    def bounded_wait(
+        self, connection: BaseDatabaseWrapper, *, locks_row: bool = True
+    ) -> Iterator[None]:
         """Bound the wait for locks in the caller's transaction within the block."""
         yield
 
@@ -108,7 +111,8 @@ class Dialect:
 
 def lower_option(options: dict[str, Any], name: str, seconds: int) -> None:
     """Lower a timeout in a database's OPTIONS; 0 or none is without end."""
-    options[name] = min(int(options.get(name) or seconds), seconds)
+    given = ceil(float(options.get(name) or 0))
+    options[name] = min(given, seconds) if given > 0 else seconds
 
 
 def rows_of(

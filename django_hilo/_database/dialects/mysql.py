@@ -89,7 +89,7 @@ class MySQL(Dialect):
         begin = partial(rows_of, connection, "BEGIN")
         vars(connection)["_start_transaction_under_autocommit"] = begin
 
-    def begin(self, connection: BaseDatabaseWrapper) -> None:
+    def begin(self, connection: BaseDatabaseWrapper, *, locks_row: bool) -> None:
         # The server ends the session of a lost process, and one that a burst left open.
         idle = ceil(settings.LOCK_TIMEOUT / 2)
         limits = [f", SESSION {each} = {idle}" for each in self._idle_limits]
@@ -105,7 +105,9 @@ class MySQL(Dialect):
         return f"SET SESSION innodb_lock_wait_timeout = {seconds}"
 
     @contextmanager
-    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
+    def bounded_wait(
+        self, connection: BaseDatabaseWrapper, *, locks_row: bool = True
+    ) -> Iterator[None]:
         [(before,)] = rows_of(connection, "SELECT @@innodb_lock_wait_timeout")
         restore = f"SET SESSION innodb_lock_wait_timeout = {before}"
         rows_of(connection, self._bound())

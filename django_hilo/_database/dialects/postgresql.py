@@ -49,10 +49,14 @@ _FULL = (
 )
 
 
-# The first starts anew with each lock that a statement waits for, and each process that
-# changes a row makes others wait for one more. COMMIT knows no statement_timeout, so it
-# waits for a standby as before.
-_BOUNDS = ("lock_timeout", "statement_timeout")
+def _bounds(locks_row: bool) -> list[str]:
+    """Return the settings that bound a wait.
+
+    The first starts anew with each lock that a statement waits for, and each process
+    that changes a row makes others wait for one more. COMMIT knows no
+    statement_timeout, so it waits for a standby as before.
+    """
+    return ["lock_timeout", "statement_timeout"] if locks_row else ["lock_timeout"]
 
 
 def _lowered(name: str) -> str:
@@ -62,8 +66,8 @@ def _lowered(name: str) -> str:
     return f"set_config('{name}', CASE WHEN {is_lower} THEN {now} ELSE %s END, true)"
 
 
-def _longest_waits() -> list[str]:
-    return [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"] * (2 * len(_BOUNDS))
+def _longest_waits(bounds: list[str]) -> list[str]:
+    return [f"{ceil(settings.LOCK_TIMEOUT * 1000)}ms"] * (2 * len(bounds))
 
 
 class PostgreSQL(Dialect):
@@ -107,7 +111,7 @@ class PostgreSQL(Dialect):
         lower_option(options, "connect_timeout", longest)
         vars(connection)["hilo_is_new"] = True
 
-    def begin(self, connection: BaseDatabaseWrapper) -> None:
+    def begin(self, connection: BaseDatabaseWrapper, *, locks_row: bool) -> None:
         idle = ceil(settings.LOCK_TIMEOUT * 1000 / 2)
         variables = {"idle_in_transaction_session_timeout": str(idle)}
         schema = getattr(connection, "schema_name", None)
@@ -118,8 +122,9 @@ class PostgreSQL(Dialect):
         if synchronous is not None:
             variables["synchronous_commit"] = synchronous
         others = ["set_config(%s, %s, true)"] * len(variables)
-        calls = ", ".join([*map(_lowered, _BOUNDS), *others])
-        values = [*_longest_waits(), *chain(*variables.items())]
+        bounds = _bounds(locks_row)
+        calls = ", ".join([*map(_lowered, bounds), *others])
+        values = [*_longest_waits(bounds), *chain(*variables.items())]
         is_new = vars(connection).pop("hilo_is_new", False)
         if is_new:
             # The server ends a session that a burst left open, unless it is a pooler's,
@@ -136,14 +141,17 @@ class PostgreSQL(Dialect):
                 vars(connection)[POOLED] = cursor.fetchone()[-1] is None
 
     @contextmanager
-    def bounded_wait(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
-        before = ", ".join(f"current_setting('{each}')" for each in _BOUNDS)
-        bounds = ", ".join(map(_lowered, _BOUNDS))
-        found = rows_of(connection, f"SELECT {before}, {bounds}", _longest_waits())
+    def bounded_wait(
+        self, connection: BaseDatabaseWrapper, *, locks_row: bool = True
+    ) -> Iterator[None]:
+        bounds = _bounds(locks_row)
+        now = ", ".join(f"current_setting('{each}')" for each in bounds)
+        query = f"SELECT {now}, {', '.join(map(_lowered, bounds))}"
+        found = rows_of(connection, query, _longest_waits(bounds))
         yield
         # After an error the savepoint's rollback restores them.
-        restore = ", ".join(f"set_config('{each}', %s, true)" for each in _BOUNDS)
-        rows_of(connection, f"SELECT {restore}", found[0][: len(_BOUNDS)])
+        restore = ", ".join(f"set_config('{each}', %s, true)" for each in bounds)
+        rows_of(connection, f"SELECT {restore}", found[0][: len(bounds)])
 
     def id_type(self, max_length: int) -> str | None:
         # The long name of varchar keeps Django from adding a second index for LIKE, to

@@ -97,7 +97,7 @@ class Row(Storage):
     def _change(self, db: str, change: Callable[[int], tuple[Result, int]]) -> Result:
         """Lock the row, and write the number that ``change`` makes of the old one."""
         for _ in range(_ROUNDS):
-            with short_transaction(db) as connection:
+            with short_transaction(db, locks_row=True) as connection:
                 old = self._lock(connection)
                 result, new = change(old)
                 if new == old:

@@ -64,7 +64,7 @@ def _give_unnoted(evidence: Evidence, rows: Iterable[Row]) -> None:
     for model, id, name in rows:
         counter = counter_of(model)
         process = evidence.processes.get(int(name.split(".")[0]))
-        number = number_of(id)
+        number = number_of(id) if counter else 0
         if counter and process and number not in evidence.choosing:
             at = process.last
             given = Given(counter, number, number, at, at, None, process)
