@@ -364,7 +364,7 @@ def test_returns_do_not_retry_for_long(monkeypatch, settings):
     settings.HILO = {**settings.HILO, "RETRY_FOR": 3600}
     next_id(Order)
 
-    def fail(*args):
+    def fail(*args, **kwargs):
         error = OperationalError("locked")
         error.__cause__ = Exception(1213)
         error.__cause__.sqlstate = "40P01"
