@@ -24,7 +24,15 @@ from django_hilo._allocation.find import find
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._ids import Before, Explicit, Ids, Instances, Note, Save
+from django_hilo.fields._ids import (
+    Before,
+    Explicit,
+    Ids,
+    Instances,
+    Note,
+    Save,
+    distinct,
+)
 from django_hilo.identifiers import IdFormat, check_separator
 
 
@@ -178,26 +186,23 @@ class AssignedIds(Ids):
         These have another id than one that the field has just given for rows on
         ``using``, or its number was rolled back.
         """
-        # By identity: an instance without a key cannot be hashed.
-        missing: dict[int, models.Model] = {}
-        others: dict[int, models.Model] = {}
+        # In one loop each: many objects do not fit into the processor's cache.
         attname, name, is_key = self.attname, self.name, self.is_key
         is_whole = self.field.primary_key
-        inserted = _inserted(type(instances[0]) if instances else self.field.model)
+        missing, others, copies = [], [], []
         fresh: Note | None = None
         for each in instances:
             # As in `value_of`; one that was not loaded is not missing.
             value = (
                 getattr(each, attname) if is_whole else vars(each).get(attname, self)
             )
-            if value is None or value == "":
-                # Of most new objects, too: a related object sets it.
-                is_copy = each._state.db is not None
-                if is_copy and not inserted <= each.__dict__.keys():
-                    self.load(each)
-                missing[id(each)] = each
-                continue
             state = each._state
+            if value is None or value == "":
+                missing.append(each)
+                # A new object that refers to another one has the alias of that one.
+                if state.db is not None:
+                    copies.append(each)
+                continue
             given: Any = getattr(state, name, None)
             is_given = given is not None and given[1] == using and given[0] == value
             if is_given and (state.adding or not is_key):
@@ -207,17 +212,20 @@ class AssignedIds(Ids):
                 if not note.is_rolled_back:
                     fresh = note
                     continue
-            others[id(each)] = each
-        return list(missing.values()), list(others.values())
+            others.append(each)
+        self.load(copies)
+        return distinct(missing), distinct(others)
 
-    def load(self, copy: models.Model) -> None:
-        """Read what a copy lacks of its row; without a key Django refuses it.
+    def load(self, copies: Instances) -> None:
+        """Read what copies of rows lack; without a key Django refuses it.
 
-        With its new key it would read another row, or none.
+        With its new key a copy would read another row, or none.
         """
-        if self.is_key:
-            for name in _inserted(type(copy)).difference(copy.__dict__):
-                getattr(copy, name)
+        inserted = {kind: _inserted(kind) for kind in set(map(type, copies))}
+        for each in copies if self.is_key else ():
+            if not each.__dict__.keys() >= inserted[type(each)]:
+                for name in inserted[type(each)].difference(each.__dict__):
+                    getattr(each, name)
 
     def set_ids(
         self,
@@ -229,8 +237,8 @@ class AssignedIds(Ids):
     ) -> None:
         """Set ids that rows on ``using`` are to have; ``notes`` may be without end."""
         max_length = self.field.max_length
-        longest = "" if max_length is None else max(values, key=len)
-        if longest and len(longest) > max_length:
+        if max_length is not None and max(map(len, values)) > max_length:
+            longest = max(values, key=len)
             raise HiLoError(
                 f"The id {longest!r} has {len(longest)} characters, but {self.field} "
                 f"allows {max_length}. Raise max_length and migrate."
@@ -240,9 +248,8 @@ class AssignedIds(Ids):
             state = instance._state
             setattr(instance, attname, value)
             setattr(state, name, (value, using, note, is_late))
-            if is_key:
-                # A copy, made by setting the key to None.
-                state.adding = True
+            if is_key and not state.adding:
+                state.adding = True  # a copy, made by setting the key to None
 
     def take_ids(self, n: int, using: str) -> tuple[list[Any], Iterable[Note | None]]:
         """Return the next ids, for one reservation at most, and a note for each."""

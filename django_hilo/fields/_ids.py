@@ -14,12 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, models
+from django.db.models.base import ModelState
 
 from django_hilo._database.transaction import Mark, Outcome
 
@@ -77,6 +78,7 @@ class Ids(ABC):
         self.field = field
         self.attname: str = field.attname
         self.name = GIVEN + self.attname
+        _make_room(self.name)
 
     @cached_property
     def is_key(self) -> bool:
@@ -139,6 +141,18 @@ class Ids(ABC):
         """Raise the counter to the numbers of explicit ids that were inserted."""
 
 
+@cache
+def _make_room(name: str) -> None:
+    """Let objects have an attribute on their ``_state`` without a dict for each.
+
+    From 3.11 on, Python has room for attributes that are new to a class while it has
+    few objects.
+    """
+    state: Any = ModelState()
+    state.fields_cache, state.db, state.adding = {}, None, True
+    setattr(state, name, None)
+
+
 def ids_of(model: type[models.Model]) -> list[Ids]:
     """Return what the fields of a model know of the ids of its objects."""
     fields, notes = model._meta.fields, vars(model._meta)
@@ -158,6 +172,12 @@ def ids_of_field(field: Any) -> Ids | None:
     ids = getattr(field, "ids", None)
     # A history (django-simple-history) copies a field, and changes its class.
     return ids if isinstance(ids, Ids) and ids.field is field else None
+
+
+def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
+    """Return the instances, each of them once."""
+    # By identity: an instance without a key cannot be hashed.
+    return list({id(each): each for each in instances}.values())
 
 
 class Before:

@@ -200,16 +200,12 @@ class HiLoField(IdField[Set_contra, Got_co]):
         is_request = self.is_valid_request(value)
         return is_request or self.convention is not None or super().takes(value)
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        saved = super().pre_save(model_instance, add)
-        value = getattr(model_instance, self.attname)
-        may_ask = add and isinstance(value, str) and not value[-1:].isalnum()
-        if may_ask and self.is_valid_request(value):
+    def refuse_request(self, value: str) -> None:
+        if self.is_valid_request(value):
             raise HiLoError(
                 f"{value!r} requests an id, which only save() of a new object and "
                 f"bulk_create() of a HiLoManager provide."
             )
-        return saved
 
     def home_and_source(self, using: str) -> tuple[str, Source]:
         return own_home_and_source(self.collection_name, using)

@@ -154,6 +154,10 @@ class HiLoBigAutoField(GivesIds, _BigAutoField):
         """Whether the model is one of a migration."""
         return bool(self.model.__module__ == _HISTORICAL)
 
+    def get_prep_value(self, value: Any) -> Any:
+        # Most values are numbers already, those of foreign keys too.
+        return value if type(value) is int else super().get_prep_value(value)
+
     def home_and_source(self, using: str) -> tuple[str, Source]:
         column = KeyColumn(self.model._meta.db_table, str(self.column))
         named = self.collection_name

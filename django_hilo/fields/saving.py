@@ -87,13 +87,25 @@ class GivesIds:
         return getattr(instance, self.attname)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        if add and id(model_instance) not in running.instances and self.ids:
-            using = self.alias_of_plain_bulk(model_instance)
+        if add and id(model_instance) not in running.instances:
+            self._assign_in_plain_bulk(model_instance)
+        value = getattr(model_instance, self.attname)
+        # Most ids end in a letter or digit, and no request does.
+        if add and isinstance(value, str) and not value[-1:].isalnum():
+            self.refuse_request(value)
+        return value
+
+    def refuse_request(self, value: str) -> None:
+        """Raise `HiLoError` for a text that asks for an id, and was not answered."""
+
+    def _assign_in_plain_bulk(self, instance: models.Model) -> None:
+        """Give an id just before the INSERT, which somebody else has begun."""
+        if self.ids is not None:
+            using = self.alias_of_plain_bulk(instance)
             # The id stays an assigned one: the INSERT may be refused.
-            found = self.ids.assign([model_instance], using)
+            found = self.ids.assign([instance], using)
             if found:
                 self.ids.raise_over(found, using)
-        return getattr(model_instance, self.attname)
 
     def alias_of_plain_bulk(self, instance: models.Model) -> str:
         """Guess the alias, without the hints of the queryset: W107 warns of it."""
