@@ -9,6 +9,7 @@ from django.db import models, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import OperationCategory
 from django.db.migrations.operations.fields import FieldOperation
+from django.db.migrations.state import ProjectState
 
 from django_hilo._allocation.find import resolve
 from django_hilo.exceptions import HiLoError
@@ -113,6 +114,9 @@ class MoveKey(FieldOperation):
         Changes nothing. ``old_state`` is before the operation and ``new_state`` after
         it, in both directions. Raises `HiLoError` if a key cannot be moved.
         """
+        if not self.to_hilo:
+            # Models keep the registry that Django changes to that of the new state.
+            old_state = ProjectState(old_state.models, old_state.real_apps)
         moves: list[Move] = []
         operations = together(self)
         for operation in operations if operations[0] is self else ():
