@@ -1,10 +1,14 @@
 """MoveFromHiLo on the database: from ids that were there from the beginning."""
 
+from functools import partial
+
 import pytest
-from django.db import migrations, models
+from django.core.management import CommandError
+from django.db import DatabaseError, connection, migrations, models
 from django.db.migrations.writer import MigrationWriter
 
 from django_hilo._allocation import memory
+from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.identifiers import parse
@@ -160,6 +164,32 @@ def test_other_keys_are_refused(stage, old, new, match):
     stage.migrate(owner(old))
     with pytest.raises(HiLoError, match=match):
         stage.migrate(from_hilo(new))
+
+
+def test_a_plain_alter_field_is_refused_on_rows(stage):
+    make(stage)
+    altered = migrations.AlterField("owner", "id", BIG(primary_key=True))
+    migration = type("Migration", (migrations.Migration,), {"operations": [altered]})
+    plan = [(migration("0002", APP), False)]
+    check = partial(check_plan, plan, apps=stage.states[-1].apps, using="default")
+    with pytest.raises(CommandError, match="from HiLoField to Big.*MoveFromHiLo, whi"):
+        check()
+    stage.model("Item").objects.all().delete()
+    stage.model("Owner").objects.all().delete()
+    check()
+
+
+def test_foreign_keys_that_a_plain_alter_field_has_dropped(stage):
+    """On MariaDB and MySQL, in a project that does not have the app."""
+    make(stage)
+    with pytest.raises(DatabaseError):
+        stage.migrate(migrations.AlterField("owner", "id", BIG(primary_key=True)))
+    stage.migrate(from_hilo())
+    assert related(stage) == FAMILY
+    relations = connection.introspection.get_relations
+    with connection.cursor() as cursor:
+        assert "owner_id" in relations(cursor, "moved_item")
+        assert "parent_id" in relations(cursor, "moved_owner")
 
 
 def test_it_is_written_into_migrations():

@@ -9,7 +9,7 @@ import time
 import pytest
 from django.db import IntegrityError, connection, migrations, models, transaction
 
-from django_hilo.fields import HiLoField
+from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.generator import raise_floor
 from django_hilo.models import HiLoDocument
 from django_hilo.moving import MoveFromHiLo
@@ -167,6 +167,18 @@ def test_from_ids_that_were_there_from_the_beginning(stage):
     undone = time.perf_counter() - started
     assert not any(differing(AS_IDS).values())
     print(f"{CHOSEN}: {ROWS} rows, {back:.1f} s to numbers, {undone:.1f} s undone")
+
+
+def test_integer_keys_are_not_converted(stage):
+    stage.migrate(*tables(HiLoBigAutoField(primary_key=True)))
+    fill("{was}")
+    raise_floor(stage.model("Owner"), ROWS)
+    started = time.perf_counter()
+    plain = models.BigAutoField(primary_key=True)
+    stage.migrate(migrations.AlterField("owner", "id", plain))
+    print(f"{CHOSEN}: {ROWS} rows, {time.perf_counter() - started:.1f} s, integers")
+    assert not any(differing("{was}").values())
+    assert stage.model("Owner").objects.create(was=ROWS + 1).pk > ROWS
 
 
 def use(stage):
