@@ -1,4 +1,4 @@
-"""Keys that a plain AlterField would change to a `HiLoField`, or back, without rows."""
+"""AlterField to or from a `HiLoField` key, which leaves the keys of rows unchanged."""
 
 from functools import partial
 from typing import Any
