@@ -52,6 +52,12 @@ IDS = "\n".join(
     ]
 )
 NUMBERS = re.sub(r"'\w+/(\d)-A'", r"\1", IDS)
+DATABASE = """
+    from django.db import connection
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM shop_order ORDER BY id")
+        print(*[id for (id,) in cursor.fetchall()])
+"""
 CREATE = "from shop.models import *; print(Order.objects.create().pk)"
 CHECK = "makemigrations", "--check"
 EDITS = {
@@ -112,6 +118,13 @@ def test_from_text_ids_and_without_the_app(shop):
     [models] = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     shop.write("shop/models.py", dedent(models))
     follow(shop, "From text ids")
+    assert shop.run(LIST) == NUMBERS
+
+    plan = shop.manage("hilo_move_plan", "shop", "0002", "--backwards")
+    assert "Raise the counter of 'orders'" in plan
+    shop.manage("migrate", "shop", "0001", "-v0")
+    assert shop.run(DATABASE) == "orders/1-A orders/2-A orders/3-A"
+    shop.manage("migrate", "-v0")
     assert shop.run(LIST) == NUMBERS
     assert int(shop.run(CREATE)) > 3
 
