@@ -1,5 +1,5 @@
 """Moving an existing table, and all that refers to it, to text ids and back."""
 
-from django_hilo.moving.operations import MoveToHiLo
+from django_hilo.moving.operations import MoveFromHiLo, MoveToHiLo
 
-__all__ = ["MoveToHiLo"]
+__all__ = ["MoveFromHiLo", "MoveToHiLo"]

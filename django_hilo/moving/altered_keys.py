@@ -1,4 +1,4 @@
-"""Keys that a plain AlterField would change to a `HiLoField`, leaving their values."""
+"""AlterField to or from a `HiLoField` key, which leaves the keys of rows unchanged."""
 
 from functools import partial
 from typing import Any
@@ -11,16 +11,18 @@ from django.db.migrations.state import ProjectState
 from django_hilo.fields import HiLoField
 from django_hilo.moving.relations import has_rows, is_ours, names_in
 
+_PLAIN = models.IntegerField, models.UUIDField
+
 
 def check_plan(plan: list[tuple[Any, bool]], apps: Any, using: str) -> None:
-    """Raise CommandError if a migration of the plan needs `MoveToHiLo`.
+    """Raise CommandError if a migration of the plan needs a move instead of AlterField.
 
-    Tables without rows and keys that are texts pass, and so do migrations with
+    Tables without rows and keys that stay texts pass, and so do migrations with
     ``hilo_keeps_keys = True``. Rows that the plan itself inserts are refused by the
     AlterField, before it changes anything. ``apps`` is the state before the plan. Reads
     nothing for plans without such keys.
     """
-    if not any(_makes_key(each) for step, _ in plan for each in step.operations):
+    if not any(_may_need_move(each) for step, _ in plan for each in step.operations):
         return
     state = ProjectState.from_apps(apps)
     now = {model._meta.label_lower: model for model in apps.get_models()}
@@ -33,7 +35,7 @@ def check_plan(plan: list[tuple[Any, bool]], apps: Any, using: str) -> None:
                 old = f"{label}.{operation.old_name_lower}"
                 if old in now:
                     now[f"{label}.{operation.new_name_lower}"] = now.pop(old)
-            elif _makes_key(operation) and not keeps:
+            elif _needs_move(operation, label, state) and not keeps:
                 operation.database_forwards = partial(_checked, migration, operation)
                 if model := now.get(f"{label}.{operation.model_name_lower}"):
                     # A clone, because rendered models make each state_forwards slow.
@@ -41,12 +43,20 @@ def check_plan(plan: list[tuple[Any, bool]], apps: Any, using: str) -> None:
             operation.state_forwards(label, state)
 
 
-def _makes_key(operation: Any) -> bool:
+def _may_need_move(operation: Any) -> bool:
     return (
         isinstance(operation, AlterField)
-        and isinstance(operation.field, HiLoField)
+        and isinstance(operation.field, (HiLoField, *_PLAIN))
         and operation.field.primary_key
     )
+
+
+def _needs_move(operation: Any, label: str, state: ProjectState) -> bool:
+    """Whether an operation changes a key to a HiLoField, or one to another type."""
+    if not _may_need_move(operation):
+        return False
+    old = state.models[label, operation.model_name_lower].fields[operation.name]
+    return isinstance(operation.field, HiLoField) or isinstance(old, HiLoField)
 
 
 def _checked(
@@ -62,14 +72,15 @@ def _checked(
 def _check(
     migration: Any, operation: Any, model: type[models.Model], state: Any, using: str
 ) -> None:
-    """Raise CommandError if a model has rows, and no text as its key in a state."""
+    """Raise CommandError if a model has rows, and another kind of key in a state."""
     if not _has_rows(model, using):
         return
     before = state.apps.get_model(migration.app_label, operation.model_name)
     key = old = before._meta.get_field(operation.name)
     while key.remote_field is not None:
         key = key.target_field
-    if not isinstance(key, models.CharField | models.TextField):
+    is_text = isinstance(key, models.CharField | models.TextField)
+    if is_text is not isinstance(operation.field, HiLoField):
         raise _refusal(migration, operation, old, model, using)
 
 
@@ -86,13 +97,16 @@ def _has_rows(model: type[models.Model], using: str) -> bool:
 def _refusal(
     migration: Any, operation: Any, before: Any, model: Any, using: str
 ) -> CommandError:
-    app_label = migration.app_label
+    app_label, new = migration.app_label, type(operation.field).__name__
+    is_there = isinstance(operation.field, HiLoField)
+    move = "MoveToHiLo" if is_there else "MoveFromHiLo"
+    keep = " To keep the keys, set hilo_keeps_keys = True on the Migration class."
     return CommandError(
         f"{migration} changes {app_label}.{operation.model_name}.{operation.name} from "
-        f"{type(before).__name__} to HiLoField by AlterField, but "
-        f"{model._meta.db_table!r} on {using!r} has rows, whose keys would not become "
-        f"ids. Replace AlterField by django_hilo.moving.MoveToHiLo, which converts "
-        f"integers and UUIDs and the references to them: delete this migration, and "
-        f"run `manage.py hilo_move_plan {app_label} --write --name NAME`. To keep the "
-        f"keys, set hilo_keeps_keys = True on the Migration class."
+        f"{type(before).__name__} to {new} by AlterField, but "
+        f"{model._meta.db_table!r} on {using!r} has rows, whose keys it would not "
+        f"convert. Replace AlterField by django_hilo.moving.{move}, which converts "
+        f"keys and the references to them: delete this migration, and run "
+        f"`manage.py hilo_move_plan {app_label} --write --name NAME`."
+        f"{keep if is_there else ''}"
     )

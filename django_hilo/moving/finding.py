@@ -1,4 +1,4 @@
-"""The MoveToHiLo operations of a migration, and the states that they run between."""
+"""The moves of a migration, and the states that they run between."""
 
 from typing import Any, NamedTuple
 
@@ -8,14 +8,14 @@ from django.db.migrations.loader import AmbiguityError
 from django.db.migrations.state import ProjectState
 
 from django_hilo.exceptions import HiLoError
-from django_hilo.moving.operations import MoveToHiLo, together
+from django_hilo.moving.operations import MoveKey, together
 
 
 class Found(NamedTuple):
     """An operation that runs itself, and the states before and after it."""
 
     migration: Any
-    operation: MoveToHiLo
+    operation: MoveKey
     before: Any
     after: Any
 
@@ -47,10 +47,10 @@ def moves_in(
     for operation in migration.operations:
         old = state.clone()
         operation.state_forwards(migration.app_label, state)
-        if isinstance(operation, MoveToHiLo) and together(operation)[0] is operation:
+        if isinstance(operation, MoveKey) and together(operation)[0] is operation:
             found.append(Found(migration, operation, old, state.clone()))
     if not found:
-        raise HiLoError(f"{migration} contains no MoveToHiLo yet.")
+        raise HiLoError(f"{migration} contains no MoveToHiLo or MoveFromHiLo yet.")
     return found[::-1] if is_applied else found
 
 

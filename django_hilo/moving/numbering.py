@@ -59,6 +59,6 @@ def next_default(move: Move) -> int:
     """Return the number that integer keys go on with: over all ids, and over Max."""
     key, counter = move.key, move.counter
     rows = KeyColumn(key.table, key.column).highest(move.connection.alias)
-    given = counter.source.read_max(counter.using)
+    given = 0 if move.is_new else counter.source.read_max(counter.using)
     _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())
     return max(rows, given if most is None or given < most else 0) + 1

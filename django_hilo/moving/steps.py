@@ -25,6 +25,7 @@ class Move(NamedTuple):
     id_format: IdFormat
     values: Values
     forwards: bool
+    is_new: bool = False  # and its counter does not exist yet
     order_by: tuple[str, ...] = ()
 
     @property

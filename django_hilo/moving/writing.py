@@ -1,4 +1,4 @@
-"""Migrations with `MoveToHiLo`, which `makemigrations` writes instead of AlterField."""
+"""Migrations with moves, which `makemigrations` writes instead of AlterField."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from django.db.migrations.writer import MigrationWriter
 
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.moving.operations import MoveToHiLo
+from django_hilo.moving.operations import MoveFromHiLo, MoveKey, MoveToHiLo
 from django_hilo.moving.relations import columns_of
 
 
@@ -25,7 +25,7 @@ def writing_command() -> Any:
 
 
 class _Moves:
-    """Makes an autodetector replace AlterField by `MoveToHiLo`."""
+    """Makes an autodetector replace AlterField by moves."""
 
     from_state: Any
     renamed_models: dict[tuple[str, str], str]
@@ -52,30 +52,30 @@ class _Moves:
             if Path(MigrationWriter(migration).path).exists():
                 raise HiLoError(f"{migration} exists already. Use another --name.")
             for operation in migration.operations:
-                if isinstance(operation, MoveToHiLo):
+                if isinstance(operation, MoveKey):
                     has_moves = True
                     needed = self._needed_by(migration.app_label, operation, graph)
                     migration.dependencies += needed - set(migration.dependencies)
         if not has_moves:
             raise HiLoError(
-                "No key changed from an integer or UUID to a HiLoField since the last "
-                "migration. Change the model first. If makemigrations has written the "
-                "change, delete its migration, unless that is applied."
+                "No key changed from an integer or UUID to a HiLoField, or back, since "
+                "the last migration. Change the model first. If makemigrations has "
+                "written the change, delete its migration, unless that is applied."
             )
         return found
 
     def _replaced(self, app_label: str, operation: Operation) -> Iterator[Operation]:
         """Yield the operations in place of one."""
-        field = getattr(operation, "field", None)
-        if (
-            not isinstance(operation, AlterField)
-            or not isinstance(field, HiLoField)
-            or not field.primary_key
-            or not isinstance(
-                self._old_key(app_label, operation),
-                models.IntegerField | models.UUIDField,
-            )
-        ):
+        field: Any = getattr(operation, "field", None)
+        if not isinstance(operation, AlterField) or not field.primary_key:
+            yield operation
+            return
+        plain_key = (models.IntegerField, models.UUIDField)
+        old = self._old_key(app_label, operation)
+        if isinstance(old, HiLoField) and isinstance(field, plain_key):
+            yield MoveFromHiLo(operation.model_name, operation.name, field)
+            return
+        if not (isinstance(old, plain_key) and isinstance(field, HiLoField)):
             yield operation
             return
         options = field.deconstruct()[3]

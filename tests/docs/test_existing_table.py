@@ -15,6 +15,7 @@ from tests.support.projects import Project, project_in
 from tests.support.tutorial import matches
 
 PAGE = (PROJECT / "docs/how-to/existing-table.md").read_text()
+BACK = (PROJECT / "docs/how-to/going-back.md").read_text()
 BEFORE = """
     from django.db import models
 
@@ -81,7 +82,8 @@ NUMBERS = r"""
 
 
 def section(title: str) -> str:
-    (found,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    pattern = rf"^##+ {title}\n(.*?)(?=^##|\Z)"
+    (found,) = re.findall(pattern, PAGE + BACK, re.M | re.S)
     return found
 
 
@@ -134,7 +136,7 @@ def test_step_by_step_and_back(shop):
     assert shop.run(LIST) == IDS
     plan = shop.manage("hilo_move_plan", "shop", "0002", expect=1)
     assert "shop.0002_hilo is applied on 'default', so there is nothing" in plan
-    for block in blocks("Move back", "console"):
+    for block in blocks("Undo a move", "console"):
         for arguments, _ in commands(block):
             shop.manage(*arguments)
     shop.write("shop/models.py", BEFORE)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.databases import CHOSEN
 from tests.support.moving_shop import (
     FILL,
+    HILO,
     INTEGER,
     RELATIONS,
     UUID,
@@ -77,6 +78,22 @@ def test_there_and_back(tmp_path, key):
             assert back["new0"] == str(highest + 1)
             again = project.run(CREATE.replace("new", "again")).split()
             assert int(again[0]) > highest + 40
+
+
+@pytest.mark.parametrize("key", [INTEGER, UUID], ids=["integers", "uuids"])
+def test_from_ids_that_were_there_from_the_beginning(tmp_path, key):
+    with shop_in(tmp_path, HILO) as project:
+        project.run(FILL, "12")
+        old_keys, before = relations(project)
+        project.write("shop/models.py", models(key))
+        project.manage("hilo_move_plan", "shop", "--write", "-n", "back", "-v0")
+        project.manage("migrate")
+        assert "No changes" in project.manage("makemigrations", "--check")
+        keys, after = relations(project)
+        assert after == before
+        if key == INTEGER:
+            assert old_keys == {name: f"customers/{n}-A" for name, n in keys.items()}
+        assert len(set(project.run(CREATE).split()) - set(keys.values())) == 40
 
 
 SHOP = """

@@ -1,4 +1,4 @@
-"""The command that writes a `MoveToHiLo` migration, or prints what it would do."""
+"""The command that writes a migration with moves, or prints what it would do."""
 
 from typing import Any
 
@@ -17,12 +17,13 @@ from django_hilo.moving.writing import writing_command
 
 
 class Command(PipedCommand):
-    """Print the steps of a `MoveToHiLo` migration, or write the migration."""
+    """Print the steps of a migration with moves, or write the migration."""
 
     help = (
-        "Prints the steps that the MoveToHiLo operations of a migration would take on "
-        "a database, with tables, rows, locks and SQL, after checking that the move is "
-        "possible. Changes nothing. With --write, writes the migration instead."
+        "Prints the steps that the MoveToHiLo and MoveFromHiLo operations of a "
+        "migration would take on a database, with tables, rows, locks and SQL, after "
+        "checking that the move is possible. Changes nothing. With --write, writes the "
+        "migration instead."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,7 +36,8 @@ class Command(PipedCommand):
             "--write",
             action="store_true",
             help="Write the app's next migration, as makemigrations does, with "
-            "MoveToHiLo for each key that models.py changed to a HiLoField.",
+            "MoveToHiLo for each key that models.py changed to a HiLoField, and "
+            "MoveFromHiLo for each that it changed from one.",
         )
         parser.add_argument("-n", "--name", help="With --write: the migration's name.")
         parser.add_argument(

@@ -9,7 +9,10 @@ import time
 import pytest
 from django.db import IntegrityError, connection, migrations, models, transaction
 
+from django_hilo.fields import HiLoBigAutoField, HiLoField
+from django_hilo.generator import raise_floor
 from django_hilo.models import HiLoDocument
+from django_hilo.moving import MoveFromHiLo
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.moving_stage import Stage, move_owner
 
@@ -25,17 +28,12 @@ ABOVE = "NULLIF(was - MOD(was, 5), 0)"
 if CHOSEN == "sqlite":
     ABOVE = "NULLIF(was - was % 5, 0)"
 # Each reference beside the number that it was.
-TABLES = [
-    migrations.CreateModel(
-        "Owner",
-        [
-            ("id", models.BigAutoField(primary_key=True)),
-            ("was", models.BigIntegerField()),
-            ("parent", models.ForeignKey("self", models.CASCADE, null=True)),
-            ("was_parent", models.BigIntegerField(null=True)),
-        ],
-        options={"unique_together": {("id", "was"), ("parent", "was")}},
-    ),
+OWNER = [
+    ("was", models.BigIntegerField()),
+    ("parent", models.ForeignKey("self", models.CASCADE, null=True)),
+    ("was_parent", models.BigIntegerField(null=True)),
+]
+OTHERS = [
     migrations.CreateModel(
         "Item",
         [
@@ -55,6 +53,15 @@ TABLES = [
         options={"unique_together": {("item", "owner")}},
     ),
 ]
+
+
+def tables(key: models.Field) -> list[migrations.CreateModel]:
+    fields = [("id", key), *OWNER]
+    unique = {("id", "was"), ("parent", "was")}
+    owner = migrations.CreateModel("Owner", fields, options={"unique_together": unique})
+    return [owner, *OTHERS]
+
+
 REFERENCES = [
     ("owner", "id", "was"),
     ("owner", "parent_id", "was_parent"),
@@ -71,28 +78,33 @@ def stage(transactional_db):
     stage.drop()
 
 
-def fill() -> None:
+def fill(key: str) -> None:
+    """Fill the tables; ``key`` is the SQL of the key of number ``{was}``."""
     # SQLite and PostgreSQL take the series before the INSERT, MariaDB in it.
     before, inside = ("", SERIES) if IS_MYSQL else (SERIES, "")
     other = f"1 + n * 7 % {ROWS}"
+    this, that = key.format(was="n"), key.format(was=f"({other})")
     with connection.cursor() as cursor:
         if IS_MYSQL:
             cursor.execute(f"SET {LIMIT[CHOSEN]} = {ROWS + 1}")
         for table, columns, values in (
-            ("owner", "id, was", "n, n"),
-            ("item", "owner_id, was", "n, n"),
+            ("owner", "id, was", f"{this}, n"),
+            ("item", "owner_id, was", f"{this}, n"),
             (
                 "part",
                 "item_id, was_item, owner_id, was_owner",
-                f"n, n, {other}, {other}",
+                f"{this}, n, {that}, {other}",
             ),
         ):
             cursor.execute(
                 f"{before}INSERT INTO moved_{table} ({columns}) "
                 f"{inside}SELECT {values} FROM numbers"
             )
-        cursor.execute(f"UPDATE moved_owner SET parent_id = {ABOVE}")
-        cursor.execute("UPDATE moved_owner SET was_parent = parent_id")
+        cursor.execute(f"UPDATE moved_owner SET was_parent = {ABOVE}")
+        parent = key.format(was="was_parent")
+        cursor.execute(
+            f"UPDATE moved_owner SET parent_id = {parent} WHERE was_parent IS NOT NULL"
+        )
 
 
 def differing(expected: str) -> dict[str, int]:
@@ -117,8 +129,8 @@ AS_IDS = (
 
 
 def test_every_reference_is_what_it_was(stage):
-    stage.migrate(*TABLES)
-    fill()
+    stage.migrate(*tables(models.BigAutoField(primary_key=True)))
+    fill("{was}")
     assert not any(differing("{was}").values())
     started = time.perf_counter()
     stage.migrate(move_owner())
@@ -135,6 +147,38 @@ def test_every_reference_is_what_it_was(stage):
     made = stage.model("Owner").objects.create(was=ROWS + 2)
     assert made.pk > ROWS + 1
     print(f"{CHOSEN}: {ROWS} rows, {there:.1f} s there, {back:.1f} s back")
+
+
+def test_from_ids_that_were_there_from_the_beginning(stage):
+    stage.migrate(*tables(HiLoField(primary_key=True)))
+    fill(AS_IDS)
+    raise_floor(stage.model("Owner"), ROWS)
+    assert not any(differing(AS_IDS).values())
+    started = time.perf_counter()
+    stage.migrate(MoveFromHiLo("owner", "id", models.BigAutoField(primary_key=True)))
+    back = time.perf_counter() - started
+    assert not any(differing("{was}").values())
+    made = stage.model("Owner").objects.create(was=ROWS + 1)
+    assert made.pk > ROWS
+    made.delete()
+
+    started = time.perf_counter()
+    stage.undo()
+    undone = time.perf_counter() - started
+    assert not any(differing(AS_IDS).values())
+    print(f"{CHOSEN}: {ROWS} rows, {back:.1f} s to numbers, {undone:.1f} s undone")
+
+
+def test_integer_keys_are_not_converted(stage):
+    stage.migrate(*tables(HiLoBigAutoField(primary_key=True)))
+    fill("{was}")
+    raise_floor(stage.model("Owner"), ROWS)
+    started = time.perf_counter()
+    plain = models.BigAutoField(primary_key=True)
+    stage.migrate(migrations.AlterField("owner", "id", plain))
+    print(f"{CHOSEN}: {ROWS} rows, {time.perf_counter() - started:.1f} s, integers")
+    assert not any(differing("{was}").values())
+    assert stage.model("Owner").objects.create(was=ROWS + 1).pk > ROWS
 
 
 def use(stage):
