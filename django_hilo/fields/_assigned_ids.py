@@ -31,7 +31,6 @@ from django_hilo.fields._ids import (
     Instances,
     Note,
     Save,
-    distinct,
 )
 from django_hilo.identifiers import IdFormat, check_separator
 
@@ -189,7 +188,10 @@ class AssignedIds(Ids):
         # In one loop each: many objects do not fit into the processor's cache.
         attname, name, is_key = self.attname, self.name, self.is_key
         is_whole = self.field.primary_key
-        missing, others, copies = [], [], []
+        # By identity: an instance without a key cannot be hashed.
+        missing: dict[int, models.Model] = {}
+        others: dict[int, models.Model] = {}
+        copies = []
         fresh: Note | None = None
         for each in instances:
             # As in `value_of`; one that was not loaded is not missing.
@@ -198,7 +200,7 @@ class AssignedIds(Ids):
             )
             state = each._state
             if value is None or value == "":
-                missing.append(each)
+                missing[id(each)] = each
                 # A new object that refers to another one has the alias of that one.
                 if state.db is not None:
                     copies.append(each)
@@ -212,9 +214,10 @@ class AssignedIds(Ids):
                 if not note.is_rolled_back:
                     fresh = note
                     continue
-            others.append(each)
-        self.load(copies)
-        return distinct(missing), distinct(others)
+            others[id(each)] = each
+        if copies:
+            self.load(copies)
+        return list(missing.values()), list(others.values())
 
     def load(self, copies: Instances) -> None:
         """Read what copies of rows lack; without a key Django refuses it.

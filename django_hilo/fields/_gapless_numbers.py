@@ -8,7 +8,7 @@ from django.db import connections, models, transaction
 from django_hilo._database.transaction import Mark, Outcome, state_of
 from django_hilo.counters import gapless
 from django_hilo.fields._assigned_ids import AssignedIds
-from django_hilo.fields._ids import Before, Explicit, Note, distinct
+from django_hilo.fields._ids import Before, Explicit, Note
 
 
 @contextmanager
@@ -64,3 +64,9 @@ def give_gapless(
             value = f"{format.text(number)}{ends[id(instance)]}"
             note = Note(using, mark, is_gapless=True, before=before)
             ids.set_ids([instance], [value], using, [note])
+
+
+def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
+    """Return the instances, each of them once."""
+    # By identity: an instance without a key cannot be hashed.
+    return list({id(each): each for each in instances}.values())

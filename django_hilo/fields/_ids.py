@@ -174,12 +174,6 @@ def ids_of_field(field: Any) -> Ids | None:
     return ids if isinstance(ids, Ids) and ids.field is field else None
 
 
-def distinct(instances: Iterable[models.Model]) -> list[models.Model]:
-    """Return the instances, each of them once."""
-    # By identity: an instance without a key cannot be hashed.
-    return list({id(each): each for each in instances}.values())
-
-
 class Before:
     """The ids and keys of instances before a field gives them ids."""
 

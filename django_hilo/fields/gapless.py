@@ -11,8 +11,8 @@ from django_hilo.conf import settings
 from django_hilo.counters import gapless
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields._assigned_ids import AssignedIds
-from django_hilo.fields._gapless_numbers import give_gapless, giving_gapless
-from django_hilo.fields._ids import Explicit, Instances, Save, distinct
+from django_hilo.fields._gapless_numbers import distinct, give_gapless, giving_gapless
+from django_hilo.fields._ids import Explicit, Instances, Save
 from django_hilo.fields._in_series import InSeries, ids_by_series
 from django_hilo.fields._text_ids import Got_co, IdField, Set_contra, VerboseName
 from django_hilo.identifiers import IdFormat, family_of
@@ -33,7 +33,7 @@ class GaplessIds(AssignedIds):
         self, instances: Instances, using: str, save: Save | None = None
     ) -> Explicit:
         found = self.check_explicit(instances, using)
-        missing = distinct([each for each in instances if self.is_missing(each)])
+        missing = distinct(each for each in instances if self.is_missing(each))
         self.load([each for each in missing if each._state.db is not None])
         if save is not None:
             new = [each for each in instances if each._state.adding] if found else []
