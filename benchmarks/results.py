@@ -71,14 +71,23 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """Ids as people see them, by the kind of key."""
+
+    name: str
+    title: str
+    ids: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
 class Skipped:
     """A sentence on what could not be measured."""
 
     sentence: str
 
 
-Finding = Result | Peers | Curve | Skipped
-KINDS = {kind.__name__: kind for kind in (Result, Peers, Curve, Skipped)}
+Finding = Result | Peers | Curve | Seen | Skipped
+KINDS = {kind.__name__: kind for kind in (Result, Peers, Curve, Seen, Skipped)}
 
 
 @dataclass
