@@ -27,7 +27,9 @@ RIVALS = {"": AUTO, "_sequences": SEQUENCES, "_counter": COUNTER}
 
 def measure(bench: Bench) -> Iterator[Finding]:
     """Compare the rows that all processes together create in a second."""
-    yield Skipped("processes that write at once on SQLite: it has one writer at a time.")
+    yield Skipped(
+        "processes that write at once on SQLite: it has one writer at a time."
+    )
     for alias in bench.aliases:
         if alias != SQLITE:
             for writers in WRITERS[: bench.scaled(2, 1)]:

@@ -69,9 +69,9 @@ def _beside_each(
 QUESTIONS = (
     Question(
         "What does a save cost?",
-        "CPU time of rows in a transaction, or the whole time of rows that are "
-        "committed one by one. django-sequences takes the number in the transaction "
-        "of the row.",
+        "CPU time of rows in one transaction; whole time of rows that are committed "
+        "one by one. django-sequences takes each number in the transaction of its "
+        "row.",
         tuple(
             _beside_each(
                 "create",
@@ -107,10 +107,10 @@ QUESTIONS = (
     Question(
         "What does a graph of objects cost?",
         "2,000 orders with five lines each in a transaction, by `assign_ids()` and "
-        "`bulk_create()`; django-sequences takes all numbers of a table in one query. "
-        "Rows without *whole time* compare CPU time. On MySQL, `bulk_create()` returns "
-        "no keys, so orders with a `BigAutoField` are saved one by one. The row *ids of "
-        "a loop* compares with text keys that a project makes itself.",
+        "`bulk_create()`. django-sequences takes all numbers of a table in one query. "
+        "Rows without *whole time* compare CPU time. On MySQL, `bulk_create()` "
+        "returns no keys, so orders with a `BigAutoField` are saved one by one. The "
+        "row *ids of a loop* compares with text keys that a project makes itself.",
         (
             *_beside_each(
                 "graph",
@@ -141,15 +141,14 @@ QUESTIONS = (
     ),
     Question(
         "What does a bulk load cost?",
-        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit, by COPY "
-        "on PostgreSQL and by `executemany()` on the other databases. Rows without "
-        "*whole time* compare CPU time. On PostgreSQL, one query with `nextval()` can "
-        "take the keys of a `BigAutoField` before the rows are sent. AUTO_INCREMENT and "
-        "SQLite's rowid can't give keys in advance. *Keys unknown*: the database sets "
-        "the keys, and the program doesn't know them afterwards, so it can't send rows "
-        "that refer to them. The last rows compare with objects and `bulk_create()`: "
-        "that gain is the same with any key. `LOAD DATA` needs a server that allows "
-        "`local_infile`.",
+        "50,000 [rows](../how-to/load-many-rows.md), from tuples to the commit: by "
+        "COPY on PostgreSQL, by `executemany()` on the other databases. Rows without "
+        "*whole time* compare CPU time. One query with `nextval()` gets the keys of a "
+        "`BigAutoField` before the insert, on PostgreSQL only: AUTO_INCREMENT and "
+        "SQLite's rowid can't give keys in advance. *Keys unknown* means that the "
+        "database sets the keys, so the program can't send rows that refer to these. "
+        "The last rows show what any key gains over objects and `bulk_create()`. "
+        "`LOAD DATA` needs a server that allows `local_infile`.",
         (
             *_beside_each(
                 "load",
@@ -246,9 +245,9 @@ QUESTIONS = (
     ),
     Question(
         "What takes long in a large table?",
-        "`MoveToHiLo` beside `CREATE TABLE AS SELECT` of the same two tables, and "
-        "lookups with an [index](../how-to/lookups.md#indexes) on `id__number`, followed "
-        "by the like of a `BigAutoField`.",
+        "`MoveToHiLo` beside `CREATE TABLE AS SELECT` of the same two tables. Then "
+        "lookups with an [index](../how-to/lookups.md#indexes) on `id__number`, each "
+        "followed by the same lookup of a `BigAutoField`.",
         (
             _at_most("move", "`MoveToHiLo`", "copies of the tables", 3),
             _at_most("highest", "`hilo_raise_max`, its query", "", 100, "ms"),
@@ -293,7 +292,6 @@ OTHERS = (
     _exactly(
         "next_ids_reservations", "`next_ids(Order, 100_000)`", "", 1, "reservations"
     ),
-    _exactly("held", "unused, an hour after a burst", "", 4096, "numbers"),
     _exactly("create_statements", CREATE, "", 1, "statements"),
     _exactly("request_statements", REQUEST, "", 2, "statements"),
     _exactly("calls_create", CREATE, "", 175, "calls"),

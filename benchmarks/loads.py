@@ -57,9 +57,9 @@ def loads(bench: Bench, alias: str, rows: Any) -> Iterator[Result]:
     for name, title in CREATED.items():
         turns[title] = partial(_created, alias, MODELS[name][0], rows)
     took = interleaved(turns, bench.scaled(15, 3), bench.seconds(40), bench.seed)
-    rivals = {
-        end: name for end, name in RIVALS.items() if name in known
-    } | {"_unknown": UNKNOWN}
+    rivals = {end: name for end, name in RIVALS.items() if name in known} | {
+        "_unknown": UNKNOWN
+    }
     for clock, figures in by_clock(took).items():
         yield from beside_each("load", figures, TITLES[alias], "ms", clock, rivals)
         pairs = {

@@ -111,7 +111,9 @@ def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
     for key, ours in OURS.items():
         for end, rival in RIVALS.items():
             against = ratio(figures, ours, rival)
-            yield Result(f"insert{key}{end}", where, against, spreads(figures), "rows/s")
+            yield Result(
+                f"insert{key}{end}", where, against, spreads(figures), "rows/s"
+            )
     empty(using, *INSERTED.values())
 
 
