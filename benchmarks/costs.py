@@ -12,12 +12,11 @@ from benchmarks.results import Peers, Report, Result, Seen
 TASKS = (CREATE, REQUEST, GRAPH, ROWS)
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "Each figure compares CPU time with another key, on PostgreSQL. In parentheses "
-    "stands the worst figure that the "
-    "[benchmarks](docs/explanation/benchmarks.md) have for the same task: on another "
-    "database, in whole time, with a server 1 or 10 ms away, or beside rows by COPY "
-    "whose keys the program doesn't know. Indexes are those of a million order lines "
-    "and their orders; in parentheses, if eight processes inserted them."
+    "CPU time on PostgreSQL, compared with other keys. In parentheses: the worst of "
+    "the [benchmarks](docs/explanation/benchmarks.md) for the same task, on any "
+    "database, also in whole time, far from the server, or beside rows whose keys "
+    "the program doesn't know. Indexes: a million order lines and their orders, "
+    "inserted by one process (by eight)."
 )
 
 
@@ -41,8 +40,15 @@ def cell(results: list[Result], task: str, rival: str) -> str:
     ]
     if not first:
         return "not measured"
-    worst = min(speed(found) for found in of_task)
-    return f"{in_words(speed(first[0]))} ({in_words(worst)})"
+    shown = in_words(speed(first[0]))
+    worst = in_words(min(speed(found) for found in of_task))
+    much, _, way = shown.partition(" ")
+    most, _, same_way = worst.partition(" ")
+    if shown == worst:
+        return shown
+    if way == same_way:
+        return f"{much} ({most}) {way}"
+    return f"{shown} ({worst})"
 
 
 def is_of(found: Result, task: str, rival: str) -> bool:

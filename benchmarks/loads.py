@@ -30,7 +30,7 @@ from benchmarks.results import Finding, Result, compared
 from benchmarks.rounds import Taken, by_clock, interleaved, taken
 
 ROWS = 50_000
-NAMES = ("name", "quantity")
+NAMES: tuple[str, ...] = ("name", "quantity")
 # Without keys in the program: the database sets them.
 UNKNOWN = "BigAutoField, keys unknown"
 CREATED = {HILO: "HiLoField, bulk_create()", AUTO: "BigAutoField, bulk_create()"}
@@ -108,14 +108,16 @@ def _turn(
     model: Any = MODELS[name][0]
 
     def load() -> None:
-        with transaction.atomic(alias):
-            if not is_known:
-                send(alias, model, NAMES, rows)
-                return
+        names, keyed = NAMES, rows
+        if is_known:
             keys = _stored(model, alias, new_keys(model, alias, len(rows)))
             keyed = ((key, *row) for key, row in zip(keys, rows, strict=True))
-            send(alias, model, ("id", *NAMES), keyed)
+            names = ("id", *NAMES)
+        with transaction.atomic(alias, savepoint=False):
+            send(alias, model, names, keyed)
 
+    if name == SEQUENCES:  # its documentation wants the numbers in the transaction
+        load = transaction.atomic(alias)(load)
     empty(alias, model)
     return taken(load)
 

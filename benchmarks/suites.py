@@ -57,7 +57,7 @@ def suites(bench: Bench) -> Iterator[Finding]:
                 turns: dict[str, Callable[[], float]] = {
                     name: partial(_turn, models, alias) for name, models in KEYS.items()
                 }
-                rounds, seconds = bench.scaled(30, 5), bench.seconds(40)
+                rounds, seconds = bench.scaled(30, 5), bench.seconds(30)
                 figures = interleaved(turns, rounds, seconds, bench.seed)
                 yield from beside_each("suite", figures, TITLES[alias], "ms")
     finally:
@@ -89,7 +89,7 @@ def fixtures(bench: Bench, alias: str) -> Iterator[Finding]:
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps(list(_rows(model, count)), default=str))
             turns[name] = partial(_load, alias, model, path)
-        rounds, seconds = bench.scaled(11, 3), bench.seconds(40)
+        rounds, seconds = bench.scaled(11, 3), bench.seconds(30)
         figures = interleaved(turns, rounds, seconds, bench.seed)
     yield from beside_each("fixture", figures, TITLES[alias], "s")
 

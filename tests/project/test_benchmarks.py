@@ -73,7 +73,7 @@ class TestCosts:
             _faster("create_integer", "SQLite", 0.1),
         ]
         cell = costs.cell(results, "`create()`, `HiLoField`", "`BigAutoField`")
-        assert cell == "11% slower (2x slower)"
+        assert cell == "11% (2x) slower"
 
     def test_keys_that_the_program_does_not_know_count(self):
         results = [
