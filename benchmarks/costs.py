@@ -77,7 +77,7 @@ def indexes(report: Report) -> Iterator[str]:
             for name, spread in each.candidates.items()
             if key in name.split(", ") or key == name
         )
-        return f"{one} MB ({eight} MB)"
+        return f"{one} ({eight}) MB"
 
     for key in KEYS.values():
         yield row((f"indexes, {key}: {size(key)}", *map(size, COLUMNS)))

@@ -95,8 +95,9 @@ def graphs(bench: Bench, using: str) -> Iterator[Finding]:
     figures = by_clock(took)[""]
     pairs = {"graph_loop": (LOOP, HILO), "graph_mixed": (AUTO, MIXED)}
     yield from compared(figures, pairs, TITLES[using], "ms")
-    title = f"CPU time of {orders:,} orders of {LINES} lines, {TITLES[using]}"
-    yield Peers(title, "ms", spreads(figures, 1e3), "graph" * (using == bench.server))
+    if using == bench.server:
+        title = f"CPU time of {orders:,} orders of {LINES} lines, {TITLES[using]}"
+        yield Peers(title, "ms", spreads(figures, 1e3), "graph")
     empty(using, *(model for pair in GRAPHS.values() for model in pair))
 
 

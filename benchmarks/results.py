@@ -55,8 +55,8 @@ class Peers:
     title: str
     unit: str
     candidates: dict[str, Spread]
-    # That of its plot or its table on the page, where there is one.
-    name: str = ""
+    # That of its plot or its table on the page.
+    name: str
 
 
 @dataclass(frozen=True)

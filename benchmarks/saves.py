@@ -50,9 +50,9 @@ def measure(bench: Bench) -> Iterator[Finding]:
         empty(alias, *ORDERS.values())
         yield from beside_each("create", processor, TITLES[alias], "us a row")
         yield from beside_each("create", whole, TITLES[alias], "us a row", "_wall")
-        title = f"`create()` and its commit, {TITLES[alias]}"
-        picture = "create" * (alias == bench.server)
-        yield Peers(title, "us a row", spreads(whole, 1e6), picture)
+        if alias == bench.server:
+            title = f"`create()` and its commit, {TITLES[alias]}"
+            yield Peers(title, "us a row", spreads(whole, 1e6), "create")
 
 
 def warm(alias: str) -> None:
