@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.databases import POSTGRES, TITLES
-from benchmarks.goals import CREATE, GRAPH, KEYS, REQUEST, RIVALS, ROWS
-from benchmarks.markdown import figure, head, in_words, row
+from benchmarks.goals import CREATE, GRAPH, INTEGER, KEYS, REQUEST, RIVALS, ROWS
+from benchmarks.markdown import as_code, figure, head, in_words, row
 from benchmarks.results import Peers, Report, Result, Seen
 
 TASKS = (CREATE, REQUEST, GRAPH, ROWS)
@@ -84,16 +84,14 @@ def indexes(report: Report) -> Iterator[str]:
 
 
 def first_ids(report: Report) -> Iterator[str]:
-    """Yield a line a key with the first ids of four workers."""
+    """Yield a line with the first numbers of four workers: text ids have the same."""
     for seen in report.of(Seen):
-        ids = {name: first(each) for name, each in seen.ids.items()}
-        others = [ids[name.replace("`", "")] for name in COLUMNS]
-        for key in KEYS.values():
-            ours = ids[key.strip("`")]
-            yield row((f"first ids of four workers, {key}: {ours}", *others))
+        ours, *others = (
+            first(seen.ids[name.replace("`", "")]) for name in (INTEGER, *COLUMNS)
+        )
+        yield row((f"first numbers of four workers: {ours}", *others))
 
 
 def first(ids: list[str]) -> str:
     """Return the ids of the first turn."""
-    shown = [f"`{id}`" if " " not in id else id for id in ids[:4]]
-    return ", ".join(dict.fromkeys(shown))
+    return ", ".join(dict.fromkeys(map(as_code, ids[:4])))

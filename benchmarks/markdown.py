@@ -66,8 +66,12 @@ def in_turn(seen: Seen) -> Iterator[str]:
     """Yield a table with the ids of each kind of key."""
     yield from head("", seen.title)
     for name, ids in seen.ids.items():
-        cells = dict.fromkeys(f"`{id}`" if " " not in id else id for id in ids)
-        yield row((f"`{name}`", ", ".join(cells)))
+        yield row((f"`{name}`", ", ".join(dict.fromkeys(map(as_code, ids)))))
+
+
+def as_code(id: str) -> str:
+    """Return an id as code; a description stays text."""
+    return id if " " in id else f"`{id}`"
 
 
 def compared(results: list[Result]) -> Iterator[str]:

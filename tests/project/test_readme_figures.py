@@ -12,7 +12,7 @@ README = (PROJECT / "README.md").read_text()
 PAGE = (PROJECT / "docs/explanation/benchmarks.md").read_text()
 FIGURE = re.compile(
     r"\d[\d.,]*(?:x|%|(?:-|\s)?(?:MB|GB|ns|us|ms|milliseconds|seconds|times)\b)"
-    r"|\b(?:twice|half|thirds?|faster|slower|quicker)\b"
+    r"|\b(?:twice|half) (?:as|the)\b"
 )
 
 
@@ -38,9 +38,8 @@ def hidden(label, key, cell, said):
             sizes = sizes_of(name, said)
             if sizes != re.findall(r"[\d.,]+", shown):
                 yield f"{label}: {name} takes {sizes}"
-    elif task.startswith("first ids"):
-        own = task.split(", ", 1)[1]
-        for name, shown in ((own, ours), (key, cell)):
+    elif task.startswith("first numbers"):
+        for name, shown in (("HiLoBigAutoField", ours), (key, cell)):
             if not ids_of(name, said).startswith(shown):
                 yield f"{label}: {name} has other ids"
     else:
