@@ -69,7 +69,7 @@ def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]
         name: partial(graph.in_bulk, *MODELS[name], FAR, count)
         for name in (HILO, INTEGER, AUTO)
     }
-    took = interleaved(turns, bench.scaled(5, 3), bench.seconds(20), bench.seed)
+    took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
     whole = by_clock(took)["_wall"]
     yield from beside_each("graph", whole, where, "ms", "_far", RIVALS)
     empty(FAR, *(model for name in turns for model in MODELS[name]))
