@@ -107,15 +107,13 @@ class Report:
         return sorted(self.of(Result), key=lambda found: list(GOALS).index(found.key))
 
     def save(self, path: Path) -> None:
-        """Write as JSON."""
-        content = {
-            "machine": self.machine,
-            "findings": [
-                {"kind": type(found).__name__, **asdict(found)}
-                for found in self.findings
-            ],
-        }
-        path.write_text(json.dumps(content, indent=1) + "\n")
+        """Write as JSON, with a finding a line."""
+        findings = ",\n".join(
+            json.dumps({"kind": type(found).__name__, **asdict(found)})
+            for found in self.findings
+        )
+        machine = json.dumps(self.machine)
+        path.write_text(f'{{"machine": {machine},\n"findings": [\n{findings}\n]}}\n')
 
     @classmethod
     def load(cls, path: Path) -> Report:
