@@ -133,7 +133,7 @@ QUESTIONS = (
     Question(
         "What does a test suite cost?",
         "CPU time of 100 tests in a `TestCase`, each of which creates an object of "
-        "each of five models, and of `loaddata` with 20,000 rows.",
+        "each of five models, and of `loaddata` with 5,000 rows.",
         (
             *_beside_each("suite", TESTS),
             *_beside_each("fixture", FIXTURE, other=0.85),

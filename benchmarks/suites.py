@@ -36,7 +36,7 @@ from benchmarks.shop.models import AUTOS, INTEGERS, NUMBERED, TEXTS, UUIDS, Orde
 
 TESTS = 100
 KEYS = {HILO: TEXTS, INTEGER: INTEGERS, AUTO: AUTOS, UUID7: UUIDS, SEQUENCES: NUMBERED}
-LOADED = 20_000
+LOADED = 5_000
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def _turn(models: list[type[Ordered]], alias: str) -> float:
 
 def fixtures(bench: Bench, alias: str) -> Iterator[Finding]:
     """Compare `loaddata`, each time in a new process."""
-    count = bench.scaled(LOADED, LOADED // 20)
+    count = bench.scaled(LOADED, LOADED // 5)
     with TemporaryDirectory() as folder:
         turns: dict[str, Callable[[], float]] = {}
         for name, (model, _) in MODELS.items():
