@@ -109,9 +109,7 @@ tests/long/interop/node_modules: tests/long/interop/package.json
 	@touch $@
 
 .PHONY: bench
-bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/explanation/benchmarks.md (MEASURE="ids processor": only print these).
-	$(if $(MEASURE),,$(BIN)/python -m benchmarks.next_id_over_http --rounds 15)
-	$(if $(MEASURE),,$(BIN)/python -m benchmarks.explain_lookups --seconds 5)
+bench: $(VENV)/bench ## Measure each goal beside its peers, and write docs/explanation/benchmarks.md and the costs in README (MEASURE="ids saves": only print these).
 	$(BIN)/python -m benchmarks $(MEASURE)
 
 .PHONY: bench-guard

@@ -1,45 +1,82 @@
-"""The same on servers that are 1 ms away, where round trips count."""
+"""The same on servers that are 1 and 10 ms away, where round trips count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from django.db import connections
 
 from benchmarks import graph, reservations
 from benchmarks.bench import Bench
-from benchmarks.databases import FAR, MARIADB, MYSQL, POSTGRES, TITLES, reached_by
+from benchmarks.databases import (
+    FAR,
+    MARIADB,
+    MYSQL,
+    POSTGRES,
+    TITLES,
+    empty,
+    reached_by,
+)
+from benchmarks.keys import AUTO, HILO, INTEGER, MODELS, beside_each
 from benchmarks.proxy import in_process
 from benchmarks.results import Finding, Result, Skipped
+from benchmarks.rounds import by_clock, interleaved
 from django_hilo.generator import return_ranges
 
-AWAY = 0.001
+# Orders of a graph, by the milliseconds that a round trip takes longer.
+ORDERS = {1: 10_000, 10: 1_000}
 PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
+RIVALS = {"": AUTO}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare reservations and graphs over a proxy."""
+    """Compare requests, graphs and reservations over a proxy."""
     for alias, port in PORTS.items():
         if not bench.has(alias):
-            yield Skipped(f"{TITLES[alias]} 1 ms away: it is not there.")
+            yield Skipped(f"{TITLES[alias]} far away: it is not there.")
             continue
         server = connections[alias].settings_dict
-        with (
-            in_process(server["HOST"], int(server["PORT"] or port), AWAY) as through,
-            reached_by(alias, "127.0.0.1", through),
-        ):
-            try:
-                yield from compared(bench, TITLES[alias])
-            finally:
-                return_ranges(FAR)
+        for away, orders in ORDERS.items():
+            delay = away / 1000
+            host, behind = server["HOST"], int(server["PORT"] or port)
+            with (
+                in_process(host, behind, delay) as through,
+                reached_by(alias, "127.0.0.1", through),
+            ):
+                try:
+                    where = f"{TITLES[alias]}, {away} ms away"
+                    yield from requests(bench, where)
+                    yield from graphs(bench, TITLES[alias], away, orders)
+                    yield from reservation(bench, where)
+                finally:
+                    return_ranges(FAR)
 
 
-def compared(bench: Bench, where: str) -> Iterator[Finding]:
-    """Compare on the database that is far away; its results have goals of their own."""
-    for found in (
-        *reservations.durations(bench, FAR, where),
-        *graph.both(bench, FAR, where),
-    ):
+def requests(bench: Bench, where: str) -> Iterator[Result]:
+    """Compare the whole time of orders, each in a transaction."""
+    for found in graph.requests(bench, FAR, where, bench.scaled(30, 3), RIVALS):
+        if found.key.endswith("_wall"):
+            yield replace(found, key=found.key.replace("_wall", "_far"))
+
+
+def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]:
+    """Compare the whole time of many orders in one transaction."""
+    count = bench.scaled(orders, orders // 20)
+    where = f"{title}, {count:,} orders, {away} ms away"
+    turns = {
+        name: partial(graph.in_bulk, *MODELS[name], FAR, count)
+        for name in (HILO, INTEGER, AUTO)
+    }
+    took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
+    whole = by_clock(took)["_wall"]
+    yield from beside_each("graph", whole, where, "ms", "_far", RIVALS)
+    empty(FAR, *(model for name in turns for model in MODELS[name]))
+
+
+def reservation(bench: Bench, where: str) -> Iterator[Finding]:
+    """Compare a reservation with a number of django-sequences."""
+    for found in reservations.durations(bench, FAR, where):
         if isinstance(found, Result):
             yield replace(found, key=f"{found.key}_far")

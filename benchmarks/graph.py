@@ -1,10 +1,9 @@
-"""Orders with their lines: in bulk, and one order a transaction."""
+"""Orders with their lines: one order a transaction, and many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 from django.db import connections, transaction
@@ -12,80 +11,94 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
 from benchmarks.databases import TITLES, empty
+from benchmarks.keys import (
+    AUTO,
+    HILO,
+    INTEGER,
+    MODELS,
+    RIVALS,
+    beside_each,
+    creator,
+    new_keys,
+)
 from benchmarks.reservations import counted
 from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
     Spread,
+    Taken,
+    by_clock,
     interleaved,
     only_new_garbage,
-    seconds_of,
     spreads,
+    taken,
 )
 from benchmarks.saves import warm
 from benchmarks.shop.models import (
-    AutoLine,
     AutoOrder,
     Line,
-    NumberLine,
-    NumberOrder,
+    MixedLine,
     Order,
+    SequencesLine,
+    SequencesOrder,
     TextLine,
     TextOrder,
-    Uuid7Line,
-    Uuid7Order,
-    UuidLine,
-    UuidOrder,
 )
 
-ORDERS = 10_000
+ORDERS = 2_000
 LINES = 5
 # Orders of a turn, each in a transaction of its own.
 REQUESTS = 10
-AUTO, HILO, INTEGER = "BigAutoField", "HiLoField", "HiLoBigAutoField"
-UUID7 = "UUIDField, uuid7"
 LOOP = "CharField, ids of a loop"
-PAIRS = {
-    HILO: (Order, Line),
-    INTEGER: (NumberOrder, NumberLine),
-    AUTO: (AutoOrder, AutoLine),
-    "UUIDField, uuid4": (UuidOrder, UuidLine),
-    UUID7: (Uuid7Order, Uuid7Line),
+MIXED = "HiLoField, lines with BigAutoField"
+GRAPHS = {
+    **MODELS,
     # What Django and the database take for text, whoever makes it.
     LOOP: (TextOrder, TextLine),
+    MIXED: (Order, MixedLine),
 }
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
     """Compare on each database."""
     for alias in bench.aliases:
-        is_pictured = alias == bench.server
-        yield from both(bench, alias, TITLES[alias], "graph" * is_pictured)
+        rounds = bench.scaled(60, 5)
+        yield from requests(bench, alias, TITLES[alias], rounds)
+        yield from graphs(bench, alias)
         yield statements(alias)
 
 
-def both(bench: Bench, using: str, where: str, picture: str = "") -> Iterator[Finding]:
-    """Compare graphs of many orders, and orders one by one."""
+def requests(
+    bench: Bench, using: str, where: str, rounds: int, rivals: Any = RIVALS
+) -> Iterator[Result]:
+    """Compare orders with their lines, each in a transaction."""
+    warm(using)
+    turns = {
+        name: partial(_requests, *MODELS[name], using)
+        for name in (HILO, INTEGER, *rivals.values())
+    }
+    with only_new_garbage():
+        took = interleaved(turns, rounds, bench.seconds(15), bench.seed)
+    for clock, figures in by_clock(took).items():
+        yield from beside_each("request", figures, where, "ms", clock, rivals)
+
+
+def graphs(bench: Bench, using: str) -> Iterator[Finding]:
+    """Compare many orders with their lines in one transaction."""
     orders = bench.scaled(ORDERS, ORDERS // 10)
     turns = {
-        name: partial(in_bulk, *models, using, orders) for name, models in PAIRS.items()
+        name: partial(in_bulk, *models, using, orders)
+        for name, models in GRAPHS.items()
     }
-    figures = interleaved(turns, bench.scaled(7, 3), bench.seconds(60), bench.seed)
-    returns = connections[using].features.can_return_rows_from_bulk_insert
-    late = "graph_auto" if returns else "graph_one_by_one"
-    pairs = {
-        late: (AUTO, HILO),
-        "graph_uuid": ("UUIDField, uuid4", HILO),
-        "graph_uuid7": (UUID7, HILO),
-    }
-    yield from compared(figures, pairs, where, "ms")
-    title = f"{orders:,} orders of {LINES} lines, {where}"
-    yield Peers(title, "ms", spreads(figures, 1e3), picture)
-    warm(using)
-    turns = {name: partial(requests, *PAIRS[name], using) for name in (HILO, AUTO)}
-    with only_new_garbage():
-        figures = interleaved(turns, bench.scaled(60, 5), bench.seconds(8), bench.seed)
-    yield from compared(figures, {"request": (AUTO, HILO)}, where, "ms")
-    empty(using, *(model for pair in PAIRS.values() for model in pair))
+    took = interleaved(turns, bench.scaled(15, 5), bench.seconds(40), bench.seed)
+    for clock, figures in by_clock(took).items():
+        yield from beside_each("graph", figures, TITLES[using], "ms", clock)
+    figures = by_clock(took)[""]
+    pairs = {"graph_loop": (LOOP, HILO), "graph_mixed": (AUTO, MIXED)}
+    yield from compared(figures, pairs, TITLES[using], "ms")
+    if using == bench.server:
+        title = f"CPU time of {orders:,} orders of {LINES} lines, {TITLES[using]}"
+        yield Peers(title, "ms", spreads(figures, 1e3), "graph")
+    empty(using, *(model for pair in GRAPHS.values() for model in pair))
 
 
 def statements(using: str) -> Result:
@@ -103,16 +116,10 @@ def statements(using: str) -> Result:
     return Result("request_statements", TITLES[using], Spread.of([len(queries)]))
 
 
-def in_bulk(
-    order: Any,
-    line: Any,
-    using: str,
-    count: int,
-    clock: Callable[[], float] = perf_counter,
-) -> float:
-    """Return the seconds of a graph of so many orders, in empty tables."""
+def in_bulk(order: Any, line: Any, using: str, count: int) -> Taken:
+    """Return what a graph of so many orders takes, in empty tables."""
     empty(using, order, line)
-    return seconds_of(partial(_insert, order, line, using, count), clock)
+    return taken(partial(_insert, order, line, using, count))
 
 
 def _insert(order: Any, line: Any, using: str, count: int) -> None:
@@ -142,26 +149,31 @@ def _lines(line: Any, orders: list[Any]) -> list[Any]:
 def _give_ids(model: Any, objects: list[Any], using: str) -> None:
     if hasattr(model.objects, "assign_ids"):
         model.objects.using(using).assign_ids(objects)
+    elif model in (SequencesOrder, SequencesLine):
+        numbers = new_keys(model, using, len(objects))
+        for number, each in zip(numbers, objects, strict=True):
+            each.id = number
     elif model in (TextOrder, TextLine):
         name = model._meta.model_name
         for number, each in enumerate(objects, 1):
             each.id = f"{name}/{number}-A"
 
 
-def requests(
-    order: Any, line: Any, using: str, clock: Callable[[], float] = perf_counter
-) -> float:
-    """Return the seconds of an order with its lines, in a transaction."""
+def _requests(order: Any, line: Any, using: str) -> Taken:
+    """Return what some orders take, each with its lines in a transaction."""
 
     def answer() -> None:
         for _ in range(REQUESTS):
             with transaction.atomic(using):
                 _create(order, line, using)
 
-    return seconds_of(answer, clock) / REQUESTS
+    return taken(answer) / REQUESTS
 
 
 def _create(order: Any, line: Any, using: str) -> None:
     """Create an order with its lines, as a view does."""
-    made = order.objects.using(using).create(name="chai")
-    line.objects.using(using).bulk_create(_lines(line, [made]))
+    made = creator(order, using)(name="chai")
+    lines = _lines(line, [made])
+    if line is SequencesLine:
+        _give_ids(line, lines, using)
+    line.objects.using(using).bulk_create(lines)

@@ -1,4 +1,4 @@
-"""Many rows at once, as docs/how-to/load-many-rows.md has them, beside `bulk_create()`.
+"""Many rows at once, as docs/how-to/load-many-rows.md has them, with each kind of key.
 
 ``LOAD DATA`` is measured where the server allows it (``local_infile``).
 """
@@ -6,49 +6,78 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter
 from tempfile import NamedTemporaryFile
-from time import perf_counter
 from typing import Any
 
 from django.db import connections, transaction
 
 from benchmarks.bench import Bench
 from benchmarks.databases import MARIADB, MYSQL, POSTGRES, TITLES, empty
-from benchmarks.results import Finding, compared
-from benchmarks.rounds import PROCESSOR, interleaved, seconds_of
-from benchmarks.shop.models import AutoOrder, Order
+from benchmarks.keys import (
+    AUTO,
+    HILO,
+    INTEGER,
+    MODELS,
+    RIVALS,
+    SEQUENCES,
+    UUID7,
+    beside_each,
+    new_keys,
+)
+from benchmarks.results import Finding, Result, compared
+from benchmarks.rounds import Taken, by_clock, interleaved, taken
 
 ROWS = 50_000
-NAMES = ("id", "name", "quantity")
-CREATED, OF_ROWS, OF_OBJECTS, OF_FILE = "bulk_create()", "rows", "objects", "file"
-# Of the program, and of whoever waits for it.
-CLOCKS = {"": PROCESSOR, "_wall": perf_counter}
+NAMES: tuple[str, ...] = ("name", "quantity")
+# Without keys in the program: the database sets them.
+UNKNOWN = "BigAutoField, keys unknown"
+CREATED = {HILO: "HiLoField, bulk_create()", AUTO: "BigAutoField, bulk_create()"}
+
+Send = Callable[[str, Any, Sequence[str], Iterable[Sequence[Any]]], None]
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
     """Compare on each database."""
     rows = [("chai", number) for number in range(bench.scaled(ROWS, ROWS // 10))]
     for alias in bench.aliases:
-        ways: dict[str, Callable[..., None]] = {
-            CREATED: _create,
-            OF_ROWS: _insert_rows,
-            OF_OBJECTS: _insert_objects,
-        }
+        yield from loads(bench, alias, rows)
         if _may_load_files(alias):
-            ways[OF_FILE] = _load_file
-        for name, clock in CLOCKS.items():
-            turns = {way: partial(_turn, ways[way], alias, rows, clock) for way in ways}
-            figures = interleaved(
-                turns, bench.scaled(7, 3), bench.seconds(60), bench.seed
-            )
-            pairs = {
-                f"load_{way}{name}": (CREATED, way) for way in ways if way != CREATED
-            }
-            yield from compared(figures, pairs, TITLES[alias], "ms")
-        empty(alias, Order, AutoOrder)
+            yield from files(bench, alias, rows)
+        empty(alias, *(order for order, _ in MODELS.values()))
+
+
+def loads(bench: Bench, alias: str, rows: Any) -> Iterator[Result]:
+    """Compare rows by COPY, or executemany(), and objects by bulk_create()."""
+    send = _copy if alias == POSTGRES else _execute_many
+    known = (HILO, INTEGER, UUID7, SEQUENCES, *[AUTO] * (alias == POSTGRES))
+    turns = {name: partial(_turn, send, alias, name, rows) for name in known}
+    turns[UNKNOWN] = partial(_turn, send, alias, AUTO, rows, is_known=False)
+    for name, title in CREATED.items():
+        turns[title] = partial(_created, alias, MODELS[name][0], rows)
+    took = interleaved(turns, bench.scaled(15, 3), bench.seconds(40), bench.seed)
+    rivals = {end: name for end, name in RIVALS.items() if name in known} | {
+        "_unknown": UNKNOWN
+    }
+    for clock, figures in by_clock(took).items():
+        yield from beside_each("load", figures, TITLES[alias], "ms", clock, rivals)
+        pairs = {
+            f"load_created_text{clock}": (CREATED[HILO], HILO),
+            f"load_created_auto{clock}": (CREATED[AUTO], UNKNOWN),
+        }
+        yield from compared(figures, pairs, TITLES[alias], "ms")
+
+
+def files(bench: Bench, alias: str, rows: Any) -> Iterator[Result]:
+    """Compare rows by LOAD DATA."""
+    known = (HILO, INTEGER, UUID7, SEQUENCES)
+    turns = {name: partial(_turn, _load_file, alias, name, rows) for name in known}
+    turns[UNKNOWN] = partial(_turn, _load_file, alias, AUTO, rows, is_known=False)
+    took = interleaved(turns, bench.scaled(15, 3), bench.seconds(20), bench.seed)
+    rivals = {"_unknown": UNKNOWN, "_uuid7": UUID7, "_sequences": SEQUENCES}
+    for clock, figures in by_clock(took).items():
+        yield from beside_each("file", figures, TITLES[alias], "ms", clock, rivals)
 
 
 def _may_load_files(alias: str) -> bool:
@@ -64,49 +93,65 @@ def _may_load_files(alias: str) -> bool:
     return may
 
 
+def _created(alias: str, model: Any, rows: Any) -> Taken:
+    def create() -> None:
+        objects = [model(name=name, quantity=quantity) for name, quantity in rows]
+        model.objects.using(alias).bulk_create(objects)
+
+    empty(alias, model)
+    return taken(create)
+
+
 def _turn(
-    way: Callable[[str, Any], None], alias: str, rows: Any, clock: Callable[[], float]
-) -> float:
-    empty(alias, Order, AutoOrder)
-    return seconds_of(partial(way, alias, rows), clock)
+    send: Send, alias: str, name: str, rows: Any, *, is_known: bool = True
+) -> Taken:
+    model: Any = MODELS[name][0]
+
+    def load() -> None:
+        names, keyed = NAMES, rows
+        if is_known:
+            keys = _stored(model, alias, new_keys(model, alias, len(rows)))
+            keyed = ((key, *row) for key, row in zip(keys, rows, strict=True))
+            names = ("id", *NAMES)
+        with transaction.atomic(alias, savepoint=False):
+            send(alias, model, names, keyed)
+
+    if name == SEQUENCES:  # its documentation wants the numbers in the transaction
+        load = transaction.atomic(alias)(load)
+    empty(alias, model)
+    return taken(load)
 
 
-def _create(alias: str, rows: Any) -> None:
-    objects = [AutoOrder(name=name, quantity=quantity) for name, quantity in rows]
-    AutoOrder.objects.using(alias).bulk_create(objects)
+def _stored(model: Any, alias: str, keys: Sequence[Any]) -> Sequence[Any]:
+    """Return keys as the driver takes them: only PostgreSQL has a type for a UUID."""
+    if model is not MODELS[UUID7][0] or alias == POSTGRES:
+        return keys
+    if connections[alias].features.has_native_uuid_field:
+        return [str(key) for key in keys]
+    return [key.hex for key in keys]
 
 
-def _insert_rows(alias: str, rows: Any) -> None:
-    ids = Order.objects.using(alias).next_ids(len(rows))
-    _insert(alias, ((id, *row) for id, row in zip(ids, rows, strict=True)))
+def _copy(alias: str, model: Any, names: Sequence[str], rows: Any) -> None:
+    into = f"{model._meta.db_table} ({', '.join(names)})"
+    with (
+        connections[alias].cursor() as cursor,
+        cursor.copy(f"COPY {into} FROM STDIN") as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)
 
 
-def _insert_objects(alias: str, rows: Any) -> None:
-    objects = [Order(name=name, quantity=quantity) for name, quantity in rows]
-    Order.objects.using(alias).assign_ids(objects)
-    _insert(alias, map(attrgetter(*NAMES), objects))
+def _execute_many(alias: str, model: Any, names: Sequence[str], rows: Any) -> None:
+    into = f"{model._meta.db_table} ({', '.join(names)})"
+    marks = ", ".join(["%s"] * len(names))
+    with connections[alias].cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)
 
 
-def _insert(alias: str, rows: Iterable[Any]) -> None:
-    table, names = Order._meta.db_table, ", ".join(NAMES)
-    with transaction.atomic(alias), connections[alias].cursor() as cursor:
-        if alias != POSTGRES:
-            marks = ", ".join(["%s"] * len(NAMES))
-            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
-            return
-        with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-
-
-def _load_file(alias: str, rows: Any) -> None:
-    ids = Order.objects.using(alias).next_ids(len(rows))
-    table, names = Order._meta.db_table, ", ".join(NAMES)
+def _load_file(alias: str, model: Any, names: Sequence[str], rows: Any) -> None:
+    into = f"{model._meta.db_table} ({', '.join(names)})"
     with NamedTemporaryFile("w", suffix=".tsv") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerows((id, *row) for id, row in zip(ids, rows, strict=True))
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows(rows)
         file.flush()
         with connections[alias].cursor() as cursor:
-            cursor.execute(
-                f"LOAD DATA LOCAL INFILE %s INTO TABLE {table} ({names})", [file.name]
-            )
+            cursor.execute(f"LOAD DATA LOCAL INFILE %s INTO TABLE {into}", [file.name])

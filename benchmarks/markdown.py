@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.databases import TITLES
 from benchmarks.goals import QUESTIONS
 from benchmarks.questions import Question
-from benchmarks.results import Curve, Peers, Report, Result, Skipped
+from benchmarks.results import Curve, Peers, Report, Result, Seen, Skipped
 
 PLACES = list(TITLES.values())
 # What differs less is the same: the next run could have it the other way round.
@@ -17,11 +17,11 @@ NOISE = 0.02
 START, END = "<!-- made by python -m benchmarks -->", "<!-- end -->"
 
 
-def write(report: Report, page: Path) -> None:
-    """Put the tables of a report between the markers of a page."""
+def write(text: str, page: Path) -> None:
+    """Put text between the markers of a page."""
     before, _, rest = page.read_text().partition(START)
     _, _, after = rest.partition(END)
-    page.write_text(f"{before}{START}\n\n{rendered(report)}\n{END}{after}")
+    page.write_text(f"{before}{START}\n\n{text}\n{END}{after}")
 
 
 def rendered(report: Report) -> str:
@@ -40,13 +40,16 @@ def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[st
     """Yield a question, its tables and its plot, if anything was measured."""
     peers = [each for each in report.of(Peers) if each.name == question.peers]
     results = [found for found in report.results if found.goal in question.goals]
-    if not peers and not results:
+    seen = [each for each in report.of(Seen) if each.name == question.seen]
+    if not peers and not results and not seen:
         return
     yield from (f"## {question.title}", "", question.answer, "")
     if peers:
         yield from (*side_by_side(peers), "")
     if results:
         yield from (*compared(results), "")
+    for each in seen:
+        yield from (*in_turn(each), "")
     if question.picture in drawn:
         yield from (f"![{question.title}](benchmarks/{question.picture}.svg)", "")
 
@@ -57,6 +60,18 @@ def side_by_side(peers: list[Peers]) -> Iterator[str]:
     first = peers[0].candidates
     for name in sorted(first, key=lambda name: first[name].median):
         yield row((name, *(figure(each.candidates[name].median) for each in peers)))
+
+
+def in_turn(seen: Seen) -> Iterator[str]:
+    """Yield a table with the ids of each kind of key."""
+    yield from head("", seen.title)
+    for name, ids in seen.ids.items():
+        yield row((f"`{name}`", ", ".join(dict.fromkeys(map(as_code, ids)))))
+
+
+def as_code(id: str) -> str:
+    """Return an id as code; a description stays text."""
+    return id if " " in id else f"`{id}`"
 
 
 def compared(results: list[Result]) -> Iterator[str]:
@@ -116,7 +131,8 @@ def machine(facts: dict[str, Any]) -> Iterator[str]:
     django = facts["packages"]["Django"]
     known = {"Python": facts["Python"], "Django": django, **versions}
     yield from ("## The machine", "")
-    yield f"{facts['when']}{', a quick run' if facts['quick'] else ''}:"
+    how = "a quick run" if facts["quick"] else f"in {facts['minutes']} minutes"
+    yield f"{facts['when']}, {how}:"
     yield (
         f"{facts['cores']} cores ({facts['processor']}), {facts['system']}, "
         f"load before the run {facts['load before']}, "

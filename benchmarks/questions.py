@@ -44,3 +44,5 @@ class Question:
     picture: str = ""
     # Candidates side by side in a table above it, by the name of their `Peers`.
     peers: str = ""
+    # Ids as people see them, by the name of their `Seen`.
+    seen: str = ""

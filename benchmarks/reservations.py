@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from unittest.mock import patch
 
-from django.core.signals import request_finished
 from sequences import get_next_value
 
 from benchmarks.bench import Bench
@@ -17,8 +13,8 @@ from benchmarks.databases import TITLES
 from benchmarks.results import Finding, Result, compared
 from benchmarks.rounds import Figures, Spread, interleaved, seconds_of
 from benchmarks.statements import BULK
-from django_hilo.counters import read_max, reserve
-from django_hilo.generator import iter_ids, next_ids, next_number
+from django_hilo.counters import reserve
+from django_hilo.generator import iter_ids, next_ids
 from django_hilo.signals import range_reserved
 
 MILLION = 1_000_000
@@ -44,23 +40,6 @@ def counts(bench: Bench) -> Iterator[Result]:
     with counted() as made:
         next_ids("counted-at-once", BULK, using=bench.server)
     yield Result("next_ids_reservations", where, Spread.of(made))
-    yield Result("held", where, Spread.of([held_after_an_hour(bench.server)]))
-
-
-def held_after_an_hour(using: str) -> int:
-    """Return the unused numbers of a process after a burst and an hour by its clock."""
-    ids = iter_ids("burst", using=using)
-    for _ in range(MILLION + 50_000):  # a range of 1,048,576 has just begun
-        next(ids)
-    began = time.monotonic()
-    for second in range(3_600):
-        with patch.object(time, "monotonic", return_value=began + second):
-            number = next_number("burst", using)
-            request_finished.send(None)
-        for thread in threading.enumerate():
-            if thread.name == "hilo":
-                thread.join()
-    return read_max("burst", using) - number
 
 
 @contextmanager

@@ -55,8 +55,8 @@ class Peers:
     title: str
     unit: str
     candidates: dict[str, Spread]
-    # That of its plot or its table on the page, where there is one.
-    name: str = ""
+    # That of its plot or its table on the page.
+    name: str
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,23 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """Ids as people see them, by the kind of key."""
+
+    name: str
+    title: str
+    ids: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
 class Skipped:
     """A sentence on what could not be measured."""
 
     sentence: str
 
 
-Finding = Result | Peers | Curve | Skipped
-KINDS = {kind.__name__: kind for kind in (Result, Peers, Curve, Skipped)}
+Finding = Result | Peers | Curve | Seen | Skipped
+KINDS = {kind.__name__: kind for kind in (Result, Peers, Curve, Seen, Skipped)}
 
 
 @dataclass
@@ -98,15 +107,13 @@ class Report:
         return sorted(self.of(Result), key=lambda found: list(GOALS).index(found.key))
 
     def save(self, path: Path) -> None:
-        """Write as JSON."""
-        content = {
-            "machine": self.machine,
-            "findings": [
-                {"kind": type(found).__name__, **asdict(found)}
-                for found in self.findings
-            ],
-        }
-        path.write_text(json.dumps(content, indent=1) + "\n")
+        """Write as JSON, with a finding a line."""
+        findings = ",\n".join(
+            json.dumps({"kind": type(found).__name__, **asdict(found)})
+            for found in self.findings
+        )
+        machine = json.dumps(self.machine)
+        path.write_text(f'{{"machine": {machine},\n"findings": [\n{findings}\n]}}\n')
 
     @classmethod
     def load(cls, path: Path) -> Report:

@@ -10,13 +10,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 # What each candidate gave, a figure a round.
 Figures = dict[str, list[float]]
+T = TypeVar("T")
 
 LEAST_ROUNDS = 3
 # Of all threads of this process. It leaves out servers, and others on the machine.
 PROCESSOR = time.process_time
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The seconds of one turn: of the program's CPU, and of whoever waits for it."""
+
+    processor: float
+    whole: float
+
+    def __truediv__(self, parts: int) -> Taken:
+        return Taken(self.processor / parts, self.whole / parts)
 
 
 @dataclass(frozen=True)
@@ -35,11 +48,11 @@ class Spread:
 
 
 def interleaved(
-    candidates: Mapping[str, Callable[[], float]],
+    candidates: Mapping[str, Callable[[], T]],
     rounds: int,
     seconds: float = math.inf,
     seed: int = 1,
-) -> Figures:
+) -> dict[str, list[T]]:
     """Ask all candidates once a round, in an order that changes; return their figures.
 
     A first round is not counted. After ``seconds`` no round starts, but three there are
@@ -49,7 +62,7 @@ def interleaved(
     shuffle = random.Random(seed).shuffle
     for name in order:
         candidates[name]()
-    figures: Figures = {name: [] for name in order}
+    figures: dict[str, list[T]] = {name: [] for name in order}
     until = time.monotonic() + seconds
     for done in range(rounds):
         if done >= LEAST_ROUNDS and time.monotonic() > until:
@@ -73,6 +86,14 @@ def only_new_garbage() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+def by_clock(turns: Mapping[str, list[Taken]]) -> dict[str, Figures]:
+    """Return the figures of CPU time, and those of whole time as "_wall"."""
+    return {
+        "": {name: [each.processor for each in took] for name, took in turns.items()},
+        "_wall": {name: [each.whole for each in took] for name, took in turns.items()},
+    }
 
 
 def ratio(figures: Figures, of: str, to: str) -> Spread:
@@ -99,3 +120,10 @@ def seconds_of(
     start = clock()
     work()
     return clock() - start
+
+
+def taken(work: Callable[[], object]) -> Taken:
+    """Return what something takes by both clocks."""
+    start, processor = time.perf_counter(), PROCESSOR()
+    work()
+    return Taken(PROCESSOR() - processor, time.perf_counter() - start)

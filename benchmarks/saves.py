@@ -1,4 +1,4 @@
-"""`create()`, a row at a time, beside AutoField and UUIDField."""
+"""`create()`, a row at a time, beside other keys."""
 
 from __future__ import annotations
 
@@ -6,60 +6,53 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from django.db import connections
+from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
 from benchmarks.databases import TITLES, empty
+from benchmarks.keys import MODELS, beside_each, creator
 from benchmarks.reservations import counted
-from benchmarks.results import Finding, Peers, Result, compared
+from benchmarks.results import Finding, Peers, Result
 from benchmarks.rounds import (
+    PROCESSOR,
     Spread,
     interleaved,
     only_new_garbage,
     seconds_of,
     spreads,
 )
-from benchmarks.shop.models import (
-    AutoOrder,
-    NumberOrder,
-    Order,
-    UlidOrder,
-    Uuid7Order,
-    UuidOrder,
-)
+from benchmarks.shop.models import NumberOrder, Order, UlidOrder, UuidOrder
 
 # Of a turn. The fewer, the more rounds there are, and the less the machine changes
 # inside one.
 ROWS = 10
-MODELS = {
-    "HiLoField": Order,
-    "HiLoBigAutoField": NumberOrder,
-    "BigAutoField": AutoOrder,
+# Of a turn that is one transaction: its commit is no part of a save.
+TOGETHER = 50
+ORDERS = {
+    **{name: order for name, (order, _) in MODELS.items()},
     "UUIDField, uuid4": UuidOrder,
-    "UUIDField, uuid7": Uuid7Order,
     "CharField, ULID": UlidOrder,
-}
-PAIRS = {
-    "create_auto": ("BigAutoField", "HiLoField"),
-    "create_uuid7": ("UUIDField, uuid7", "HiLoField"),
 }
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
-    """Compare rows that are committed one by one, on each database."""
+    """Compare rows on each database."""
     for alias in bench.aliases:
         yield statements(alias)
         warm(alias)
-        turns = {name: partial(turn, model, alias) for name, model in MODELS.items()}
-        rounds, seconds = bench.scaled(200, 9), bench.seconds(12)
+        together = {name: partial(_in_one, ORDERS[name], alias) for name in MODELS}
+        alone = {name: partial(turn, model, alias) for name, model in ORDERS.items()}
+        rounds, seconds = bench.scaled(150, 9), bench.seconds(15)
         with only_new_garbage():
-            figures = interleaved(turns, rounds, seconds, bench.seed)
-        empty(alias, *MODELS.values())
-        yield from compared(figures, PAIRS, TITLES[alias], "us a row")
-        title = f"`create()` and its commit, {TITLES[alias]}"
-        picture = "create" * (alias == bench.server)
-        yield Peers(title, "us a row", spreads(figures, 1e6), picture)
+            processor = interleaved(together, rounds, seconds, bench.seed)
+            whole = interleaved(alone, rounds, seconds, bench.seed)
+        empty(alias, *ORDERS.values())
+        yield from beside_each("create", processor, TITLES[alias], "us a row")
+        yield from beside_each("create", whole, TITLES[alias], "us a row", "_wall")
+        if alias == bench.server:
+            title = f"`create()` and its commit, {TITLES[alias]}"
+            yield Peers(title, "us a row", spreads(whole, 1e6), "create")
 
 
 def warm(alias: str) -> None:
@@ -88,11 +81,19 @@ def statements(alias: str) -> Result:
 
 def create(model: Any, alias: str, rows: int) -> None:
     """Create some rows, one by one."""
-    objects = model.objects.using(alias)
+    save = creator(model, alias)
     for number in range(rows):
-        objects.create(name="chai", quantity=number)
+        save(name="chai", quantity=number)
 
 
 def turn(model: Any, alias: str) -> float:
-    """Return the seconds of a row."""
+    """Return the seconds of a row with its commit."""
     return seconds_of(partial(create, model, alias, ROWS)) / ROWS
+
+
+def _in_one(model: Any, alias: str) -> float:
+    def rows() -> None:
+        with transaction.atomic(alias):
+            create(model, alias, TOGETHER)
+
+    return seconds_of(rows, PROCESSOR) / TOGETHER

@@ -13,6 +13,7 @@ from django.db import connections
 
 from benchmarks.bench import Bench
 from benchmarks.databases import POSTGRES, TITLES, empty
+from benchmarks.keys import AUTO, HILO, INTEGER, OURS, UUID7, new_keys
 from benchmarks.processes import in_turn
 from benchmarks.results import Finding, Peers, Result, Skipped
 from benchmarks.rounds import Spread, interleaved, ratio, seconds_of, spreads
@@ -41,7 +42,8 @@ WRITERS = 8
 RANGE = 1024
 UUID4 = "`UUIDField`, uuid4"
 PAIRS = {
-    "`BigAutoField`": (AutoOrder, AutoLine),
+    # django-sequences gives the same numbers in the same order.
+    "`BigAutoField`, django-sequences": (AutoOrder, AutoLine),
     "`HiLoBigAutoField`": (NumberOrder, NumberLine),
     "`UUIDField`, uuid7": (Uuid7Order, Uuid7Line),
     UUID4: (UuidOrder, UuidLine),
@@ -53,7 +55,14 @@ RATIOS = {
     "indexes_wide": "`HiLoField(width=10)`",
     "indexes_integer": "`HiLoBigAutoField`",
 }
-INSERTED = {"HiLoField": Order, "uuid4": UuidOrder, "bigint": AutoOrder}
+INSERTED = {
+    HILO: Order,
+    INTEGER: NumberOrder,
+    AUTO: AutoOrder,
+    "uuid4": UuidOrder,
+    UUID7: Uuid7Order,
+}
+RIVALS = {"": AUTO, "_uuid7": UUID7, "_uuid4": "uuid4"}
 AT_ONCE = 20_000
 A_STATEMENT = 1_000
 MEGABYTE = 2**20
@@ -99,9 +108,12 @@ def inserts(bench: Bench, using: str, rows: int) -> Iterator[Finding]:
     where = f"{TITLES[using]}, {rows:,} rows"
     turns = {name: partial(_turn, model, using) for name, model in INSERTED.items()}
     figures = interleaved(turns, bench.scaled(15, 5), bench.seconds(30), bench.seed)
-    for key, rival in (("insert_uuid", "uuid4"), ("insert_bigint", "bigint")):
-        against = ratio(figures, "HiLoField", rival)
-        yield Result(key, where, against, spreads(figures), "rows/s")
+    for key, ours in OURS.items():
+        for end, rival in RIVALS.items():
+            against = ratio(figures, ours, rival)
+            yield Result(
+                f"insert{key}{end}", where, against, spreads(figures), "rows/s"
+            )
     empty(using, *INSERTED.values())
 
 
@@ -173,19 +185,4 @@ def _by_values(model: Any, using: str) -> None:
 def _new(model: Any, using: str) -> Sequence[Any]:
     if model is UuidOrder:
         return [uuid.uuid4() for _ in range(AT_ONCE)]
-    if model is AutoOrder:
-        return _from_sequence(model, using)
-    return list(model.objects.using(using).next_ids(AT_ONCE))
-
-
-def _from_sequence(model: Any, using: str) -> Sequence[int]:
-    """Return numbers that the table's sequence gives no more, for one statement."""
-    sequence = "pg_get_serial_sequence(%s, 'id')"
-    table = model._meta.db_table
-    with connections[using].cursor() as cursor:
-        cursor.execute(
-            f"SELECT setval({sequence}, nextval({sequence}) + %s)",
-            [table, table, AT_ONCE - 1],
-        )
-        last = cursor.fetchone()[0]
-    return range(last - AT_ONCE + 1, last + 1)
+    return new_keys(model, using, AT_ONCE)

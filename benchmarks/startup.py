@@ -56,7 +56,7 @@ else:
     print(time.process_time())
 """
 MODELS = 200
-ROUNDS = 15
+ROUNDS = 9
 # Processes in a turn: the best counts, since others on the machine only add to it.
 AT_ONCE = 5
 

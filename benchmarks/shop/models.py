@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import uuid_utils.compat
@@ -146,24 +148,39 @@ class CountedOrder(Ordered):
         return cls.objects.using(using).create(id=id, **values)
 
 
-class SequencesOrder(Ordered):
-    """django-sequences per insert."""
+class Sequenced(Ordered):
+    """django-sequences per insert, in a transaction as its documentation has it."""
 
     id = models.BigIntegerField(primary_key=True)
 
+    class Meta:
+        abstract = True
+
     @classmethod
-    def create(cls, using: str, **values: Any) -> SequencesOrder:
-        id = get_next_value("orders", using=using)
-        return cls.objects.using(using).create(id=id, **values)
+    def create(cls, using: str, **values: Any) -> Any:
+        with transaction.atomic(using, savepoint=False):
+            id = get_next_value(cls._meta.db_table, using=using)
+            return cls._default_manager.using(using).create(id=id, **values)
 
 
-def _five(name: str, key: type[models.Field[Any, Any]]) -> list[type[Ordered]]:
+class SequencesOrder(Sequenced):
+    pass
+
+
+class SequencesLine(Ordered):
+    id = models.BigIntegerField(primary_key=True)
+    order = lines_of(SequencesOrder)
+
+
+def _five(
+    name: str, key: Callable[..., Any] | None, base: type[Ordered] = Ordered
+) -> list[type[Ordered]]:
     """Return models that a test suite creates an object of each of."""
     return [
         type(
             f"{name}{number}",
-            (Ordered,),
-            {"__module__": __name__, "id": key(primary_key=True)},
+            (base,),
+            {"__module__": __name__} | ({"id": key(primary_key=True)} if key else {}),
         )
         for number in range(1, 6)
     ]
@@ -172,3 +189,5 @@ def _five(name: str, key: type[models.Field[Any, Any]]) -> list[type[Ordered]]:
 TEXTS = _five("Text", HiLoField)
 INTEGERS = _five("Integer", HiLoBigAutoField)
 AUTOS = _five("Auto", models.BigAutoField)
+UUIDS = _five("Uuid", partial(models.UUIDField, default=uuid_utils.compat.uuid7))
+NUMBERED = _five("Numbered", None, Sequenced)

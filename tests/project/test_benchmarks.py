@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from benchmarks import costs
 from benchmarks.markdown import rendered
 from benchmarks.questions import Goal
 from benchmarks.results import (
@@ -10,10 +11,11 @@ from benchmarks.results import (
     compared,
     failures,
 )
-from benchmarks.rounds import Spread, ratio, ratios
+from benchmarks.rounds import Spread, Taken, by_clock, ratio, ratios
 from benchmarks.terminal import wanted
 
-DOCS = Path(__file__).parents[2] / "docs/explanation"
+PROJECT = Path(__file__).parents[2]
+DOCS = PROJECT / "docs/explanation"
 EACH = Goal("each", "ours", "theirs", 0.8, on={"SQLite": 0.9})
 
 
@@ -31,6 +33,12 @@ class TestRounds:
         assert list(compared(figures, pairs, "memory", "us")) == [
             Result("next_id", "memory", Spread(3, 2, 4, 2), candidates, "us")
         ]
+
+    def test_each_turn_has_two_clocks(self):
+        assert by_clock({"ours": [Taken(1.0, 3.0), Taken(2.0, 4.0)]}) == {
+            "": {"ours": [1.0, 2.0]},
+            "_wall": {"ours": [3.0, 4.0]},
+        }
 
 
 class TestGoals:
@@ -52,3 +60,29 @@ class TestPage:
     def test_it_is_that_of_the_last_results(self):
         report = Report.load(DOCS / "benchmarks/results.json")
         assert rendered(report) in (DOCS / "benchmarks.md").read_text()
+        assert costs.rendered(report) in (PROJECT / "README.md").read_text()
+
+
+class TestCosts:
+    def test_the_worst_of_a_task_is_in_parentheses(self):
+        results = [
+            _faster("create_text", "PostgreSQL", 0.9),
+            _faster("create_text", "MySQL", 0.8),
+            _faster("create_text_wall", "SQLite", 0.5),
+            _faster("create_text_uuid7", "SQLite", 0.1),
+            _faster("create_integer", "SQLite", 0.1),
+        ]
+        cell = costs.cell(results, "`create()`, `HiLoField`", "`BigAutoField`")
+        assert cell == "11% (2x) slower"
+
+    def test_keys_that_the_program_does_not_know_count(self):
+        results = [
+            _faster("load_text", "PostgreSQL", 1.25),
+            _faster("load_text_unknown", "PostgreSQL", 0.4),
+        ]
+        cell = costs.cell(results, "rows by COPY, `HiLoField`", "`BigAutoField`")
+        assert cell == "25% faster (2.50x slower)"
+
+
+def _faster(key, where, times):
+    return Result(key, where, Spread(times, times, times, 1))
