@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.databases import POSTGRES, TITLES
-from benchmarks.goals import CREATE, GRAPH, INTEGER, KEYS, REQUEST, RIVALS, ROWS
+from benchmarks.goals import CREATE, GRAPH, INTEGER, REQUEST, RIVALS, ROWS, TEXT
 from benchmarks.markdown import as_code, figure, head, in_words, row
 from benchmarks.results import Peers, Report, Result, Seen
 
 TASKS = (CREATE, REQUEST, GRAPH, ROWS)
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "CPU time on PostgreSQL, compared with other keys. In parentheses: the worst of "
-    "the [benchmarks](docs/explanation/benchmarks.md) for the same task, on any "
-    "database, also in whole time, far from the server, or beside rows whose keys "
-    "the program doesn't know. Indexes: a million order lines and their orders, "
-    "inserted by one process (by eight)."
+    "CPU time on PostgreSQL; in parentheses, the worst figure of the "
+    "[benchmarks](docs/explanation/benchmarks.md): on any database, in whole time, far "
+    "from the server, or beside rows whose keys the program doesn't know. Indexes: a "
+    "million lines and their orders, inserted by one process (by eight)."
 )
 
 
@@ -24,9 +23,8 @@ def rendered(report: Report) -> str:
     """Return the sentence and the table."""
     lines = [*head("", *COLUMNS)]
     for task in TASKS:
-        for key in KEYS.values():
-            cells = [cell(report.results, f"{task}, {key}", name) for name in COLUMNS]
-            lines.append(row((f"{task}, {key}", *cells)))
+        cells = [cell(report.results, f"{task}, {TEXT}", name) for name in COLUMNS]
+        lines.append(row((f"{task}, {TEXT}", *cells)))
     return "\n".join([ANSWER, "", *lines, *indexes(report), *first_ids(report), ""])
 
 
@@ -65,7 +63,7 @@ def speed(found: Result) -> float:
 
 
 def indexes(report: Report) -> Iterator[str]:
-    """Yield a line a key with the megabytes of its indexes."""
+    """Yield a line with the megabytes of the indexes."""
     peers = [each for each in report.of(Peers) if each.name == "indexes"]
     if not peers:
         return
@@ -79,8 +77,7 @@ def indexes(report: Report) -> Iterator[str]:
         )
         return f"{one} ({eight}) MB"
 
-    for key in KEYS.values():
-        yield row((f"indexes, {key}: {size(key)}", *map(size, COLUMNS)))
+    yield row((f"indexes, {TEXT}: {size(TEXT)}", *map(size, COLUMNS)))
 
 
 def first_ids(report: Report) -> Iterator[str]:

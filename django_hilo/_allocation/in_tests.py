@@ -3,8 +3,8 @@
 A TestCase (pytest-django's ``db`` is one) rolls everything back, and no other process
 sees it. So its counters are read once a class, ranges of them are reserved in memory,
 and their rows are written when somebody looks at them. Each block of a test case, the
-class's and the test's, has counters of its own, which end with it. Gapless numbers and
-counters of other systems stay real.
+class's and the test's, has counters of its own, which end with it. Gapless numbers,
+PostgreSQL's sequences and counters of other systems stay real.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The only code that locks and writes a counter's row.
+"""Locking and writing a counter's row.
 
 Reserving a range, returning its unused end (`returning`) and raising the `floor` are
 each one short transaction: lock the row with ``select_for_update()``, then update it.
@@ -71,8 +71,8 @@ def reserve(
     - ``column``: an integer key in the same database. The range starts over its
       highest key, and the column's own default continues after the range (SQLite).
 
-    The range is committed when this returns, with one exception: inside a transaction
-    on SQLite, and in a TestCase, it is valid only if that transaction commits.
+    The range is committed when this returns, unless it is bound to the caller's
+    transaction (`_database.which_connection`): then it is valid only if that commits.
 
     Raises ValueError (size), `InvalidDocumentId`, `ReservationTimeout`,
     `ConcurrencyError`, `CounterExhausted`, and `HiLoError` for missing tables.

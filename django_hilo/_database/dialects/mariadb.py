@@ -1,4 +1,4 @@
-"""MariaDB: as MySQL, with a bound of its own for idle transactions."""
+"""MariaDB: as MySQL, its errors too, with a bound of its own for idle transactions."""
 
 from typing import Any
 
