@@ -1,7 +1,8 @@
 """Ranges that are fetched when memory has too few numbers.
 
 One thread reserves a range of a counter while the others wait for it; the memory is not
-locked meanwhile, and errors are shared. `_database.which_connection` chooses the connection.
+locked meanwhile, and errors are shared. `_database.which_connection` chooses the
+connection.
 """
 
 import threading

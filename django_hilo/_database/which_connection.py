@@ -2,9 +2,9 @@
 
 Inside a caller's transaction it is the process's own: on the caller's, the row would
 stay locked until the caller's commit, and a rollback would give the range out again.
-SQLite has one writer at a time, and a TestCase rolls everything back, so both use the
-caller's connection (most counters of a TestCase are in memory); so does a transaction that has locked a counter itself. The
-range is then bound to that transaction.
+SQLite has one writer at a time, and a TestCase rolls everything back (most of its
+counters are in memory): both use the caller's connection, and so does a transaction
+that has locked a counter itself. The range is then bound to that transaction.
 """
 
 from collections.abc import Callable
