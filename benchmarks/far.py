@@ -19,9 +19,9 @@ from benchmarks.databases import (
     empty,
     reached_by,
 )
-from benchmarks.keys import AUTO, HILO, INTEGER, MODELS, beside_each
+from benchmarks.keys import AUTO, HILO, INTEGER, beside_each
 from benchmarks.proxy import in_process
-from benchmarks.results import Finding, Result, Skipped
+from benchmarks.results import Finding, Result, Skipped, compared
 from benchmarks.rounds import by_clock, interleaved
 from django_hilo.generator import return_ranges
 
@@ -66,13 +66,15 @@ def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]
     count = bench.scaled(orders, orders // 20)
     where = f"{title}, {count:,} orders, {away} ms away"
     turns = {
-        name: partial(graph.in_bulk, *MODELS[name], FAR, count)
-        for name in (HILO, INTEGER, AUTO)
+        name: partial(graph.in_bulk, *graph.GRAPHS[name], FAR, count)
+        for name in (HILO, INTEGER, AUTO, graph.LOOP)
     }
     took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
     whole = by_clock(took)["_wall"]
     yield from beside_each("graph", whole, where, "ms", "_far", RIVALS)
-    empty(FAR, *(model for name in turns for model in MODELS[name]))
+    pairs = {"graph_loop_far": (graph.LOOP, HILO)}
+    yield from compared(whole, pairs, where, "ms")
+    empty(FAR, *(model for name in turns for model in graph.GRAPHS[name]))
 
 
 def reservation(bench: Bench, where: str) -> Iterator[Finding]:

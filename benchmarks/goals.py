@@ -32,6 +32,7 @@ def _exactly(key: str, what: str, beside: str, goal: float, unit: str = "x") -> 
 UUID4 = "`str(uuid.uuid4())`"
 AUTO, UUID7 = "`BigAutoField`", "`UUIDField`, uuid7"
 SEQUENCES = "django-sequences"
+LOOP = "`CharField`, ids of a loop"
 TEXT, INTEGER = "`HiLoField`", "`HiLoBigAutoField`"
 KEYS = {"_text": TEXT, "_integer": INTEGER}
 RIVALS = {"": AUTO, "_uuid7": UUID7, "_sequences": SEQUENCES}
@@ -124,9 +125,7 @@ QUESTIONS = (
                 },
             ),
             _at_least("graph_mixed", f"{GRAPH}, {TEXT}, lines {AUTO}", AUTO, 0.9),
-            _at_least(
-                "graph_loop", f"{GRAPH}, {TEXT}", "`CharField`, ids of a loop", 0.93
-            ),
+            _at_least("graph_loop", f"{GRAPH}, {TEXT}", LOOP, 0.93),
         ),
         "graph",
     ),
@@ -217,6 +216,7 @@ QUESTIONS = (
                     "_integer_far": (0.89, 0.89, 0.89),
                 },
             ),
+            _at_least("graph_loop_far", f"{GRAPH}, {TEXT}", LOOP, 0.93),
             _at_most("reservation_far", RESERVATION, NUMBER, 4),
         ),
     ),
