@@ -41,13 +41,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
         console = console_for(self.stdout, options)
+        has_terminal = sys.stdin.isatty() and self.stdout.isatty()
+        if not has_terminal:
+            console.print(
+                "Without a terminal: fill the shop, request each page once, and end. "
+                "In a terminal, the shop is served until Ctrl-C.",
+                soft_wrap=True,
+            )
         call_command("migrate", verbosity=0, interactive=False)
         if folder is None:
             self._load(console, "Made-up rows", made_up_graph())
         else:
             self._load_northwind(console, folder)
         password = renew_administrator()
-        if sys.stdin.isatty() and self.stdout.isatty():
+        if has_terminal:
             self._serve(password, log=options["verbosity"] > 0)
         else:
             self._visit(console, password)
