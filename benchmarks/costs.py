@@ -12,7 +12,8 @@ from benchmarks.results import Peers, Report, Result, Seen
 TASKS = (CREATE, REQUEST, GRAPH, ROWS)
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "CPU time on PostgreSQL; in parentheses, the worst figure of the "
+    "CPU time on PostgreSQL: a request inserts an order with five lines, a graph 2,000 "
+    "of them at once. In parentheses, the worst figure of the "
     "[benchmarks](docs/explanation/benchmarks.md): on any database, in whole time, far "
     "from the server, or beside rows whose keys the program doesn't know. Indexes: a "
     "million lines and their orders, inserted by one process (by eight)."
