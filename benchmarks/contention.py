@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.bench import Bench
 from benchmarks.databases import SQLITE, TITLES, empty
-from benchmarks.keys import AUTO, HILO, INTEGER, MODELS, OURS, SEQUENCES, creator
+from benchmarks.keys import AUTO, HILO, INTEGER, MODELS, OURS, SEQUENCES, UUID7, creator
 from benchmarks.processes import rush
 from benchmarks.results import Finding, Result, Skipped
 from benchmarks.rounds import interleaved, ratio, spreads
@@ -19,10 +19,10 @@ WRITERS = (8, 32)
 # That each process has created before.
 ROWS_BEFORE = 10
 COUNTER = "a counter row per insert"
-NAMES = (HILO, INTEGER, AUTO, SEQUENCES)
+NAMES = (HILO, INTEGER, AUTO, UUID7, SEQUENCES)
 ORDERS: dict[str, Any] = {name: MODELS[name][0] for name in NAMES}
 ORDERS[COUNTER] = CountedOrder
-RIVALS = {"": AUTO, "_sequences": SEQUENCES, "_counter": COUNTER}
+RIVALS = {"": AUTO, "_uuid7": UUID7, "_sequences": SEQUENCES, "_counter": COUNTER}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from benchmarks.databases import (
     empty,
     reached_by,
 )
-from benchmarks.keys import AUTO, HILO, INTEGER, beside_each
+from benchmarks.keys import AUTO, HILO, INTEGER, UUID7, beside_each
 from benchmarks.proxy import in_process
 from benchmarks.results import Finding, Result, Skipped, compared
 from benchmarks.rounds import by_clock, interleaved
@@ -28,7 +28,7 @@ from django_hilo.generator import return_ranges
 # Orders of a graph, by the milliseconds that a round trip takes longer.
 ORDERS = {1: 10_000, 10: 1_000}
 PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
-RIVALS = {"": AUTO}
+RIVALS = {"": AUTO, "_uuid7": UUID7}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]
     where = f"{title}, {count:,} orders, {away} ms away"
     turns = {
         name: partial(graph.in_bulk, *graph.GRAPHS[name], FAR, count)
-        for name in (HILO, INTEGER, AUTO, graph.LOOP)
+        for name in (HILO, INTEGER, AUTO, UUID7, graph.LOOP)
     }
     took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
     whole = by_clock(took)["_wall"]

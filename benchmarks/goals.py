@@ -36,10 +36,13 @@ LOOP = "`CharField`, ids of a loop"
 TEXT, INTEGER = "`HiLoField`", "`HiLoBigAutoField`"
 KEYS = {"_text": TEXT, "_integer": INTEGER}
 RIVALS = {"": AUTO, "_uuid7": UUID7, "_sequences": SEQUENCES}
+FAR_RIVALS = {"": AUTO, "_uuid7": UUID7}
 WHOLE = ("", "_wall")
 CREATE, REQUEST, GRAPH = "`create()`", "request", "graph"
-ROWS, A_FILE = "rows by COPY", "`LOAD DATA`"
+ROWS, A_FILE = "bulk rows", "`LOAD DATA`"
 TESTS, FIXTURE = "100 tests", "`loaddata`"
+# Its keys come from the sequence before the objects are inserted, on PostgreSQL.
+PREFETCHED = f"{AUTO}, `nextval()`"
 # A `BigAutoField` whose keys the program doesn't know when it has inserted the rows.
 UNKNOWN = f"{AUTO}, keys unknown"
 RESERVATION = "a reservation"
@@ -71,8 +74,7 @@ QUESTIONS = (
     Question(
         "What does a save cost?",
         "CPU time of rows in one transaction; whole time of rows that are committed "
-        "one by one. django-sequences takes each number in the transaction of its "
-        "row.",
+        "one by one. django-sequences locks its counter until the commit.",
         tuple(
             _beside_each(
                 "create",
@@ -108,7 +110,8 @@ QUESTIONS = (
     Question(
         "What does a graph of objects cost?",
         "2,000 orders with five lines each in a transaction, by `assign_ids()` and "
-        "`bulk_create()`. django-sequences takes all numbers of a table in one query. "
+        "`bulk_create()`, in a process that has enough numbers. django-sequences, and "
+        "`nextval()`, take all numbers of a table in one query. "
         "Rows without *whole time* compare CPU time. On MySQL, `bulk_create()` "
         "returns no keys, so orders with a `BigAutoField` are saved one by one. The "
         "row *ids of a loop* compares with text keys that a project makes itself.",
@@ -123,6 +126,12 @@ QUESTIONS = (
                     "_text_uuid7": (0.9, 0.9, 0.9),
                     "_text_wall": (0.97, 0.97, 0.97),
                 },
+            ),
+            *(
+                _at_least(
+                    f"graph{key}_prefetched", f"{GRAPH}, {title}", PREFETCHED, 0.8
+                )
+                for key, title in KEYS.items()
             ),
             _at_least("graph_mixed", f"{GRAPH}, {TEXT}, lines {AUTO}", AUTO, 0.9),
             _at_least("graph_loop", f"{GRAPH}, {TEXT}", LOOP, 0.93),
@@ -145,8 +154,8 @@ QUESTIONS = (
         "*whole time* compare CPU time. One query with `nextval()` gets the keys of a "
         "`BigAutoField` before the insert, on PostgreSQL only: AUTO_INCREMENT and "
         "SQLite's rowid can't give keys in advance. *Keys unknown* means that the "
-        "database sets the keys, so the program can't send rows that refer to these. "
-        "The last rows show what any key gains over objects and `bulk_create()`. "
+        "database sets them, so the program can't send rows that refer to these. The "
+        "last rows compare COPY with objects and `bulk_create()`, for each key. "
         "`LOAD DATA` needs a server that allows `local_infile`.",
         (
             *_beside_each(
@@ -154,7 +163,7 @@ QUESTIONS = (
                 ROWS,
                 WHOLE,
                 {
-                    "": f"{AUTO}, `nextval()`",
+                    "": PREFETCHED,
                     "_unknown": UNKNOWN,
                     "_uuid7": UUID7,
                     "_sequences": SEQUENCES,
@@ -192,6 +201,7 @@ QUESTIONS = (
                 PROCESSES,
                 rivals={
                     "": AUTO,
+                    "_uuid7": UUID7,
                     "_sequences": SEQUENCES,
                     "_counter": "a counter row per insert",
                 },
@@ -203,14 +213,15 @@ QUESTIONS = (
     Question(
         "What if the server is far away?",
         "Whole time with a server that answers 1 or 10 ms later. The orders of a graph "
-        "have five lines each.",
+        "have five lines each; its time has two reservations. On MySQL, orders with a "
+        "`BigAutoField` are saved one by one.",
         (
-            *_beside_each("request", REQUEST, ("_far",), {"": AUTO}, other=0.95),
+            *_beside_each("request", REQUEST, ("_far",), FAR_RIVALS, other=0.95),
             *_beside_each(
                 "graph",
                 GRAPH,
                 ("_far",),
-                {"": AUTO},
+                FAR_RIVALS,
                 {
                     "_text_far": (0.83, 0.83, 0.83),
                     "_integer_far": (0.89, 0.89, 0.89),
@@ -224,8 +235,8 @@ QUESTIONS = (
         "How large are indexes?",
         "All indexes of 1,000,000 lines and their 200,000 orders on PostgreSQL. One "
         "process inserts its ids in order; eight insert in turn, each from its own "
-        "ranges of 1,024 numbers. The `INSERT` is that of one process into a full "
-        "table, with keys that are known before.",
+        "ranges of 1,024 numbers. The `INSERT`, in whole time, is that of one process "
+        "into a full table; its keys are there before.",
         tuple(
             _beside_each(
                 "insert",
@@ -245,7 +256,8 @@ QUESTIONS = (
     ),
     Question(
         "What takes long in a large table?",
-        "`MoveToHiLo` beside `CREATE TABLE AS SELECT` of the same two tables. Then "
+        "`MoveToHiLo` beside copies of the same two tables, by "
+        "`CREATE TABLE AS SELECT` and `CREATE INDEX`. Then "
         "lookups with an [index](../how-to/lookups.md#indexes) on `id__number`, each "
         "followed by the same lookup of a `BigAutoField`.",
         (

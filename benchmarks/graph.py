@@ -10,12 +10,13 @@ from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
-from benchmarks.databases import TITLES, empty
+from benchmarks.databases import POSTGRES, TITLES, empty
 from benchmarks.keys import (
     AUTO,
     HILO,
     INTEGER,
     MODELS,
+    OURS,
     RIVALS,
     beside_each,
     creator,
@@ -37,7 +38,11 @@ from benchmarks.shop.models import (
     AutoOrder,
     Line,
     MixedLine,
+    NumberLine,
+    NumberOrder,
     Order,
+    PrefetchedLine,
+    PrefetchedOrder,
     SequencesLine,
     SequencesOrder,
     TextLine,
@@ -49,6 +54,7 @@ LINES = 5
 # Orders of a turn, each in a transaction of its own.
 REQUESTS = 10
 LOOP = "CharField, ids of a loop"
+PREFETCHED = "BigAutoField, nextval()"
 MIXED = "HiLoField, lines with BigAutoField"
 GRAPHS = {
     **MODELS,
@@ -85,20 +91,34 @@ def requests(
 def graphs(bench: Bench, using: str) -> Iterator[Finding]:
     """Compare many orders with their lines in one transaction."""
     orders = bench.scaled(ORDERS, ORDERS // 10)
+    for model in (Order, Line, NumberOrder, NumberLine):
+        hold_numbers(model, using)
     turns = {
         name: partial(in_bulk, *models, using, orders)
         for name, models in GRAPHS.items()
     }
+    if using == POSTGRES:
+        models = (PrefetchedOrder, PrefetchedLine)
+        turns[PREFETCHED] = partial(in_bulk, *models, using, orders)
     took = interleaved(turns, bench.scaled(15, 5), bench.seconds(40), bench.seed)
     for clock, figures in by_clock(took).items():
         yield from beside_each("graph", figures, TITLES[using], "ms", clock)
     figures = by_clock(took)[""]
     pairs = {"graph_loop": (LOOP, HILO), "graph_mixed": (AUTO, MIXED)}
+    if PREFETCHED in turns:
+        for key, ours in OURS.items():
+            pairs[f"graph{key}_prefetched"] = (PREFETCHED, ours)
     yield from compared(figures, pairs, TITLES[using], "ms")
     if using == bench.server:
         title = f"CPU time of {orders:,} orders of {LINES} lines, {TITLES[using]}"
         yield Peers(title, "ms", spreads(figures, 1e3), "graph")
     empty(using, *(model for pair in GRAPHS.values() for model in pair))
+
+
+def hold_numbers(model: Any, using: str) -> None:
+    """Let the process have a range of 1,048,576 numbers: those before have as many."""
+    for _ in range(60):
+        model.objects.using(using).next_ids(20_000)
 
 
 def statements(using: str) -> Result:
@@ -149,7 +169,7 @@ def _lines(line: Any, orders: list[Any]) -> list[Any]:
 def _give_ids(model: Any, objects: list[Any], using: str) -> None:
     if hasattr(model.objects, "assign_ids"):
         model.objects.using(using).assign_ids(objects)
-    elif model in (SequencesOrder, SequencesLine):
+    elif model in (SequencesOrder, SequencesLine, PrefetchedOrder, PrefetchedLine):
         numbers = new_keys(model, using, len(objects))
         for number, each in zip(numbers, objects, strict=True):
             each.id = number

@@ -11,6 +11,7 @@ from functools import partial
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+import uuid_utils
 from django.db import connections, transaction
 
 from benchmarks.bench import Bench
@@ -110,7 +111,7 @@ def _turn(
     def load() -> None:
         names, keyed = NAMES, rows
         if is_known:
-            keys = _stored(model, alias, new_keys(model, alias, len(rows)))
+            keys = _keys(model, alias, len(rows))
             keyed = ((key, *row) for key, row in zip(keys, rows, strict=True))
             names = ("id", *NAMES)
         with transaction.atomic(alias, savepoint=False):
@@ -122,13 +123,14 @@ def _turn(
     return taken(load)
 
 
-def _stored(model: Any, alias: str, keys: Sequence[Any]) -> Sequence[Any]:
-    """Return keys as the driver takes them: only PostgreSQL has a type for a UUID."""
-    if model is not MODELS[UUID7][0] or alias == POSTGRES:
-        return keys
+def _keys(model: Any, alias: str, count: int) -> Sequence[Any]:
+    """Return keys as the driver takes them; rows need no UUID of Python's."""
+    if model is not MODELS[UUID7][0]:
+        return new_keys(model, alias, count)
+    made = [uuid_utils.uuid7() for _ in range(count)]
     if connections[alias].features.has_native_uuid_field:
-        return [str(key) for key in keys]
-    return [key.hex for key in keys]
+        return [str(key) for key in made]
+    return [key.hex for key in made]
 
 
 def _copy(alias: str, model: Any, names: Sequence[str], rows: Any) -> None:

@@ -167,12 +167,12 @@ def index_bytes(using: str, *models: Any) -> int:
 
 
 def _turn(model: Any, using: str) -> float:
-    return AT_ONCE / seconds_of(partial(_by_values, model, using))
-
-
-def _by_values(model: Any, using: str) -> None:
-    """Insert as any language does: all rows of a statement after VALUES."""
     ids = _new(model, using)
+    return AT_ONCE / seconds_of(partial(_by_values, model, using, ids))
+
+
+def _by_values(model: Any, using: str, ids: Sequence[Any]) -> None:
+    """Insert as any language does: all rows of a statement after VALUES."""
     head = f"INSERT INTO {model._meta.db_table} (name, quantity, id) VALUES "
     with connections[using].cursor() as cursor:
         for start in range(0, AT_ONCE, A_STATEMENT):

@@ -37,6 +37,16 @@ class AutoLine(Ordered):
     order = lines_of(AutoOrder)
 
 
+class PrefetchedOrder(AutoOrder):
+    class Meta:
+        proxy = True
+
+
+class PrefetchedLine(AutoLine):
+    class Meta:
+        proxy = True
+
+
 class UuidOrder(Ordered):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
 
