@@ -10,6 +10,7 @@ from django_hilo._allocation.find import resolve
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
+from django_hilo.moving import mariadb
 from django_hilo.moving.numbering import highest_number, highest_reserved
 from django_hilo.moving.relations import Column, GenericColumn, has_rows
 from django_hilo.moving.steps import Move
@@ -161,7 +162,8 @@ def _check_no_confusion(move: Move, number: str) -> None:
     Generic foreign keys may have none: those texts are not converted.
     """
     sql = move.sql
-    rows = f"SELECT {number} AS number FROM {sql.name(move.key.table)}"
+    # DISTINCT: MariaDB would otherwise compute the numbers again for each reference.
+    rows = f"SELECT DISTINCT {number} AS number FROM {sql.name(move.key.table)}"
     if move.connection.vendor == "mysql":
         # After a crash: keys that are digits now were checked before it.
         rows += f" WHERE NOT ({sql.is_digits(sql.name(move.key.column))})"
@@ -207,8 +209,7 @@ def _strays(
     key = f"t.{sql.name(move.key.column)}"
     reference = f"referring.{sql.name(column.column)}"
     if isinstance(column, GenericColumn) and move.connection.vendor == "mysql":
-        # The columns may have collations that cannot be compared.
-        key, reference = sql.text(key), sql.text(reference)
+        reference = mariadb.collated_as_key(move, reference)
     return _examples(
         move,
         f"SELECT {shown} FROM {sql.name(column.table)} referring WHERE {condition} "
