@@ -7,6 +7,7 @@ from django.db.backends.utils import strip_quotes, truncate_name
 
 from django_hilo.counters.ranges import Wanted
 from django_hilo.exceptions import HiLoError
+from django_hilo.moving.numbering import highest_reserved
 from django_hilo.moving.steps import Move, Step
 from django_hilo.moving.values import Mapped
 
@@ -48,7 +49,7 @@ def _fill(move: Move) -> Step:
         [(count,)] = move.rows(f"SELECT COUNT(*) FROM {_missing(move)}")
         if count:
             counter = move.counter
-            wanted = Wanted(count, at_least=count)
+            wanted = Wanted(count, count, minimum=highest_reserved(counter))
             (reserved,) = counter.source.reserve(counter.using, wanted)
             editor.execute(_insert(move, reserved.range.low - 1), None)
 

@@ -107,6 +107,18 @@ def _collation(move: Move) -> str:
     return str(found)
 
 
+def collated_as_key(move: Move, text: str) -> str:
+    """Return a text that can be compared with the key, whose index is then used."""
+    [(charset, collation)] = move.rows(
+        "SELECT character_set_name, collation_name FROM information_schema.columns "
+        "WHERE table_schema = database() AND table_name = %s AND column_name = %s",
+        [move.key.table, move.key.column],
+    )
+    if collation is None:  # a number, after a crash
+        return text
+    return f"CONVERT({text} USING {charset}) COLLATE {collation}"
+
+
 def _drop(move: Move, key: ForeignKey) -> Step:
     name = move.sql.name(key.name)
     statement = f"ALTER TABLE {key.table} DROP FOREIGN KEY {name}"

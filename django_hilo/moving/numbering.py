@@ -4,9 +4,11 @@ from typing import Any
 
 from django.db.models.fields import AutoFieldMixin
 
+from django_hilo._allocation.counter import Counter
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo.counters.key_column import KeyColumn
+from django_hilo.counters.own import OwnCounter
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.relations import Column
 from django_hilo.moving.steps import Move, Step
@@ -36,6 +38,24 @@ def highest_number(connection: Any, key: Column) -> int:
     return highest
 
 
+def highest_reserved(counter: Counter) -> int:
+    """Return the highest number that any counter of the collection has reserved.
+
+    Each node tag has a counter, and there may be a gapless one.
+    """
+    source, using = counter.source, counter.using
+    if not isinstance(source, OwnCounter):
+        return source.read_max(using)
+    # Not above: a project may have removed the app, and kept its migrations.
+    from django_hilo.models import GaplessCounter, HiLoDocument
+
+    name = counter.collection.lower()
+    documents = HiLoDocument.objects.using(using).filter(collection=name)
+    gapless = GaplessCounter.objects.using(using).filter(collection=name)
+    found = [each.next_low - 1 for each in documents]
+    return max([0, *found, *(each.last for each in gapless)])
+
+
 def raise_counter(move: Move) -> Step:
     """Return the step that raises the counter over all keys."""
     counter = move.counter
@@ -59,6 +79,6 @@ def next_default(move: Move) -> int:
     """Return the number that integer keys go on with: over all ids, and over Max."""
     key, counter = move.key, move.counter
     rows = KeyColumn(key.table, key.column).highest(move.connection.alias)
-    given = 0 if move.is_new else counter.source.read_max(counter.using)
+    given = 0 if move.is_new else highest_reserved(counter)
     _, most = move.connection.ops.integer_field_range(key.old.get_internal_type())
     return max(rows, given if most is None or given < most else 0) + 1

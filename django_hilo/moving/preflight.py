@@ -10,7 +10,8 @@ from django_hilo._allocation.find import resolve
 from django_hilo.counters.own import OwnCounter
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
-from django_hilo.moving.numbering import highest_number
+from django_hilo.moving import mariadb
+from django_hilo.moving.numbering import highest_number, highest_reserved
 from django_hilo.moving.relations import Column, GenericColumn, has_rows
 from django_hilo.moving.steps import Move
 from django_hilo.moving.values import Mapped
@@ -50,9 +51,9 @@ def check_forwards(move: Move, is_resumed: bool) -> None:
     """Raise `HiLoError` for keys that make no ids, and for columns without room."""
     _check_computed(move)
     if isinstance(move.values, Mapped):
-        counter, rows = move.counter, move.key.new.model._base_manager
+        rows = move.key.new.model._base_manager
         count = int(rows.using(move.connection.alias).count())
-        highest = counter.source.read_max(counter.using) + count if count else 0
+        highest = highest_reserved(move.counter) + count if count else 0
         if not is_resumed:
             _check_no_strays(move)
     else:
@@ -76,7 +77,7 @@ def check_forwards(move: Move, is_resumed: bool) -> None:
             room = column.max_length
             takes = f"{room} characters" if room else "no text"
             raise HiLoError(
-                f"{column.label} refers to objects of "
+                f"{column} refers to objects of "
                 f"{move.key.new.model._meta.label}, but allows {takes}. Change it to "
                 f"CharField(max_length={most}) in a migration before this one."
             )
@@ -84,6 +85,7 @@ def check_forwards(move: Move, is_resumed: bool) -> None:
 
 def check_backwards(move: Move) -> None:
     """Raise `HiLoError` if two ids have one number, or a text has none."""
+    _check_computed(move)
     if isinstance(move.values, Mapped):
         _check_no_strays(move)
         return
@@ -124,7 +126,7 @@ def check_backwards(move: Move) -> None:
 def _check_computed(move: Move) -> None:
     """Refuse constraints, indexes and columns computed from a key.
 
-    SQLite would silently compute with the text of the id instead of the number.
+    SQLite would silently compute with the other kind of key.
     """
     editor = move.connection.schema_editor()
     has_partial = move.connection.features.supports_partial_indexes
@@ -132,7 +134,8 @@ def _check_computed(move: Move) -> None:
     # What is true of numbers and of ids: that a key is set, or is the same as another.
     harmless = rf"({moved}) (IS (NOT )?NULL|= \(({moved})\))"
     for column in move.columns:
-        options, name = column.old.model._meta, move.sql.name(column.column)
+        now = column.old if move.forwards else column.new
+        options, name = now.model._meta, move.sql.name(column.column)
         computed = {
             each.name: each.generated_sql(move.connection)[0]
             for each in options.local_fields
@@ -154,23 +157,31 @@ def _check_computed(move: Move) -> None:
 
 
 def _check_no_confusion(move: Move, number: str) -> None:
-    """Refuse texts of no row whose number is that of a row, or that have none."""
+    """Refuse texts of no row whose number is that of a row, or that have none.
+
+    Generic foreign keys may have none: those texts are not converted.
+    """
     sql = move.sql
-    rows = f"SELECT {number} AS number FROM {sql.name(move.key.table)}"
-    for column in _without_constraint(move):
+    # DISTINCT: MariaDB would otherwise compute the numbers again for each reference.
+    rows = f"SELECT DISTINCT {number} AS number FROM {sql.name(move.key.table)}"
+    if move.connection.vendor == "mysql":
+        # After a crash: keys that are digits now were checked before it.
+        rows += f" WHERE NOT ({sql.is_digits(sql.name(move.key.column))})"
+    columns: list[Column | GenericColumn] = [*_without_constraint(move), *move.generics]
+    for column in columns:
         text = f"referring.{sql.name(column.column)}"
         theirs = sql.number_or_null(text)
-        odd = _strays(
-            move,
-            column,
-            text,
-            f"NOT ({sql.is_digits(text)}) AND ({theirs} IS NULL OR {theirs} IN "
-            f"(SELECT number FROM ({rows}) {sql.name('numbered')}))",
-        )
+        wrong = f"{theirs} IN (SELECT number FROM ({rows}) {sql.name('numbered')})"
+        if isinstance(column, GenericColumn):
+            wrong += f" AND referring.{sql.name(column.type_column)} IN {column.types}"
+        else:
+            wrong = f"({theirs} IS NULL OR {wrong})"
+        odd = _strays(move, column, text, f"NOT ({sql.is_digits(text)}) AND {wrong}")
         if odd:
             raise HiLoError(
                 f"{column} cannot go back to numbers: {odd} is not the id of a row, "
-                f"and could become that of another row. Correct these references."
+                f"and could become that of another row. Change or delete such rows of "
+                f"{column.table!r} first."
             )
 
 
@@ -190,14 +201,20 @@ def _without_constraint(move: Move) -> list[Column]:
     return [each for each in move.columns[1:] if not each.new.db_constraint]
 
 
-def _strays(move: Move, column: Column, shown: str, condition: str) -> str:
+def _strays(
+    move: Move, column: Column | GenericColumn, shown: str, condition: str
+) -> str:
     """Return examples of references to no row that meet a condition."""
-    sql, key = move.sql, move.key
+    sql = move.sql
+    key = f"t.{sql.name(move.key.column)}"
+    reference = f"referring.{sql.name(column.column)}"
+    if isinstance(column, GenericColumn) and move.connection.vendor == "mysql":
+        reference = mariadb.collated_as_key(move, reference)
     return _examples(
         move,
         f"SELECT {shown} FROM {sql.name(column.table)} referring WHERE {condition} "
-        f"AND NOT EXISTS (SELECT 1 FROM {sql.name(key.table)} t "
-        f"WHERE t.{sql.name(key.column)} = referring.{sql.name(column.column)})",
+        f"AND NOT EXISTS (SELECT 1 FROM {sql.name(move.key.table)} t "
+        f"WHERE {key} = {reference})",
     )
 
 

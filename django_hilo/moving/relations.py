@@ -54,6 +54,14 @@ class GenericColumn(NamedTuple):
     max_length: int | None
     label: str
 
+    @property
+    def types(self) -> str:
+        """The ids of the content types, as SQL has them after IN."""
+        return f"({', '.join(map(str, self.type_ids))})"
+
+    def __str__(self) -> str:
+        return self.label
+
 
 def columns_of(old_key: Any, new_key: Any, using: str) -> list[Column]:
     """Return the columns that hold a key, itself first; any depth of foreign keys."""

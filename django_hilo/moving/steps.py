@@ -109,10 +109,10 @@ def generic_steps(move: Move, lock: str) -> list[Step]:
     found = []
     for column in move.generics:
         table, name = move.sql.name(column.table), move.sql.name(column.column)
-        text, types = f"{table}.{name}", ", ".join(map(str, column.type_ids))
+        text = f"{table}.{name}"
         statement = (
             f"UPDATE {table} SET {name} = {move.converted(text, generic=True)} "
-            f"WHERE {move.sql.name(column.type_column)} IN ({types}) "
+            f"WHERE {move.sql.name(column.type_column)} IN {column.types} "
             f"AND {move.is_pending(text, generic=True)}"
         )
         what = "Convert the generic foreign keys"

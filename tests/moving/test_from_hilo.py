@@ -3,19 +3,31 @@
 from functools import partial
 
 import pytest
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError
 from django.db import DatabaseError, connection, migrations, models
 from django.db.migrations.writer import MigrationWriter
+from django.db.models.functions import Upper
 
 from django_hilo._allocation import memory
 from django_hilo._operations.process import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.identifiers import parse
-from django_hilo.models import HiLoDocument
-from django_hilo.moving import MoveFromHiLo, MoveToHiLo, operations
+from django_hilo.models import GaplessCounter, HiLoDocument
+from django_hilo.moving import MoveFromHiLo, MoveToHiLo, altered_keys, operations
 from tests.support.databases import IS_MYSQL
-from tests.support.moving_stage import APP, Broken, Stage, failing_before, item, owner
+from tests.support.moving_stage import (
+    APP,
+    Broken,
+    Stage,
+    failing_before,
+    item,
+    log_of,
+    owner,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -97,6 +109,7 @@ def test_other_shapes(stage, key, texts):
 
 def test_numbers_that_clash_are_given_anew_by_way_of_uuids(stage):
     make(stage, "owners/7-A", "owners/7-B", "owners/Ann")
+    HiLoDocument.objects.create(collection="owners", node_tag="B", max=500)
     with pytest.raises(HiLoError, match="has none|have the same one"):
         stage.migrate(from_hilo())
     assert ids(stage)["a"] == "owners/7-A"
@@ -106,7 +119,70 @@ def test_numbers_that_clash_are_given_anew_by_way_of_uuids(stage):
     stage.migrate(from_hilo())
     assert related(stage) == FAMILY
     new = ids(stage)
-    assert 7 < new["c"] < new["b"] < new["a"]
+    assert 500 < new["c"] < new["b"] < new["a"]
+
+
+@pytest.mark.parametrize(
+    ("counter", "last"),
+    [
+        (HiLoDocument, {"node_tag": "B", "max": 500}),
+        (HiLoDocument, {"node_tag": "B", "floor": 500}),
+        (GaplessCounter, {"last": 500}),
+    ],
+)
+def test_new_numbers_are_above_every_counter(stage, counter, last):
+    make(stage)
+    counter.objects.create(collection="owners", **last)
+    stage.migrate(from_hilo())
+    assert stage.model("Owner").objects.create().pk == 501
+
+
+def test_generic_keys_of_no_row_do_not_become_those_of_another(stage):
+    make(stage, "owners/33-A", "owners/4-A$7")
+    entry = log_of("owners/33-B")
+    theirs = {"content_type": ContentType.objects.get_for_model(User)}
+    for number, (id, options) in enumerate(
+        [("33-A", {}), ("99-B", {}), ("4-A$7", {}), ("4-B", theirs)], 1
+    ):
+        values = {"content_type": entry.content_type, **options}
+        LogEntry.objects.create(
+            pk=entry.pk + number,
+            user=entry.user,
+            action_flag=ADDITION,
+            object_id=f"owners/{id}",
+            **values,
+        )
+    with pytest.raises(
+        HiLoError,
+        match="LogEntry.object_id cannot go back to numbers: 'owners/33-B' is not the "
+        "id of a row, .* Change or delete such rows of 'django_admin_log' first",
+    ):
+        stage.migrate(from_hilo())
+    assert set(ids(stage).values()) == {"owners/33-A", "owners/4-A$7"}
+    entry.delete()
+    stage.migrate(from_hilo())
+    logged = LogEntry.objects.order_by("pk").values_list("object_id", flat=True)
+    assert list(logged) == ["33", "99", "4", "owners/4-B"]
+
+
+@pytest.mark.parametrize("key", [BIG, models.UUIDField])
+@pytest.mark.parametrize("kind", ["column", "check"])
+def test_what_computes_with_the_key_is_refused(stage, key, kind):
+    make(stage)
+    if kind == "check":
+        condition = ~models.Q(owner="owners/9-A")
+        check = models.CheckConstraint(condition=condition, name="one")
+        stage.migrate(migrations.AddConstraint("Item", check))
+    else:
+        column = models.GeneratedField(
+            expression=Upper("owner"),
+            output_field=models.CharField(max_length=64),
+            db_persist=True,
+        )
+        stage.migrate(migrations.AddField("Item", "one", column))
+    with pytest.raises(HiLoError, match="'one' of moved.Item computes with moved.Item"):
+        stage.migrate(from_hilo(key))
+    assert ids(stage)["a"] == "owners/1-A"
 
 
 def test_several_moves_run_as_one(stage, monkeypatch):
@@ -120,6 +196,7 @@ def test_several_moves_run_as_one(stage, monkeypatch):
     for name in "abc":
         made = owners.create(name=name)
         owners.filter(name=name).update(last=items.create(owner=made).pk)
+    entry = log_of("owners/1-A")
     moves = [from_hilo(), from_hilo(model="item")]
     monkeypatch.setattr(operations, "together", lambda operation: moves)
 
@@ -140,6 +217,8 @@ def test_several_moves_run_as_one(stage, monkeypatch):
     assert 5 <= number < 100
     assert pairs() == ["a", "b", "c"]
     assert isinstance(stage.model("Item").objects.first().pk, int)
+    entry.refresh_from_db()
+    assert entry.object_id == "1"
     stage.undo()
     assert pairs() == ["a", "b", "c"]
     assert set(ids(stage).values()) == {f"owners/{n}-A" for n in (1, 2, 3)}
@@ -166,17 +245,62 @@ def test_other_keys_are_refused(stage, old, new, match):
         stage.migrate(from_hilo(new))
 
 
-def test_a_plain_alter_field_is_refused_on_rows(stage):
+def altered(key, **attributes):
+    """Return a migration with an AlterField in place of a move."""
+    migration = migrations.Migration("0002", APP)
+    vars(migration).update(
+        operations=[migrations.AlterField("owner", "id", key)], **attributes
+    )
+    return migration
+
+
+def delete_all(stage):
+    stage.model("Item").objects.all().delete()
+    stage.model("Owner").objects.all().delete()
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_plain_alter_field_is_refused_on_rows(stage, keeps):
     make(stage)
-    altered = migrations.AlterField("owner", "id", BIG(primary_key=True))
-    migration = type("Migration", (migrations.Migration,), {"operations": [altered]})
-    plan = [(migration("0002", APP), False)]
+    plan = [(altered(BIG(primary_key=True), hilo_keeps_keys=keeps), False)]
     check = partial(check_plan, plan, apps=stage.states[-1].apps, using="default")
     with pytest.raises(CommandError, match="from HiLoField to Big.*MoveFromHiLo, whi"):
         check()
-    stage.model("Item").objects.all().delete()
-    stage.model("Owner").objects.all().delete()
+    delete_all(stage)
     check()
+
+
+def test_undoing_a_plain_alter_field_is_refused_on_rows(stage):
+    stage.migrate(owner(BIG(primary_key=True)), item())
+    stage.migrate(*altered(hilo()).operations)
+    undone = [(stage.done[-1], True)]
+    check_plan(undone, apps=stage.states[-1].apps, using="default")
+    made = stage.model("Owner").objects.create(name="a")
+    with pytest.raises(CommandError, match="The reverse of moved.some changes .* Inst"):
+        stage.undo()
+    assert ids(stage) == {"a": made.pk}
+    delete_all(stage)
+    stage.undo()
+    assert stage.model("Owner").objects.create().pk == 1
+
+
+def test_undoing_other_changes_of_keys_is_not_refused(stage):
+    text = models.CharField(primary_key=True, max_length=64)
+    stage.migrate(owner(text), item())
+    stage.migrate(*altered(hilo()).operations)
+    stage.model("Owner").objects.create(name="a")
+    check_plan([(stage.done[-1], True)], apps=stage.states[-1].apps, using="default")
+    stage.undo()
+    assert ids(stage) == {"a": "owners/1-A"}
+
+
+def test_plans_of_projects_without_such_keys_compute_no_state(stage, monkeypatch):
+    stage.migrate(owner(models.AutoField(primary_key=True)))
+    computed = []
+    monkeypatch.setattr(altered_keys.ProjectState, "from_apps", computed.append)
+    plan = [(altered(BIG(primary_key=True)), False)]
+    check_plan(plan, apps=stage.states[-1].apps, using="default")
+    assert not computed
 
 
 def test_foreign_keys_that_a_plain_alter_field_has_dropped(stage):

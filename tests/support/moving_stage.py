@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection, migrations, models
 from django.db.migrations.state import ProjectState
 
@@ -31,6 +34,17 @@ def item(key: models.Field | None = None, **options: Any) -> migrations.CreateMo
 def move_owner(**options: Any) -> MoveToHiLo:
     field = options.pop("field", None) or HiLoField(primary_key=True)
     return MoveToHiLo("owner", "id", field, **options)
+
+
+def log_of(key: object) -> LogEntry:
+    """Return an entry of the admin's log for an owner."""
+    # With a key of its own: a test before may have set the sequence back.
+    return LogEntry.objects.create(
+        user=User.objects.create(username="someone"),
+        content_type=ContentType.objects.create(pk=5000, app_label=APP, model="owner"),
+        object_id=str(key),
+        action_flag=ADDITION,
+    )
 
 
 class Stage:
