@@ -19,27 +19,27 @@ def check_plan(plan: list[tuple[Any, bool]], apps: Any, using: str) -> None:
 
     Tables without rows and keys that stay texts pass, and so do migrations to a
     `HiLoField` with ``hilo_keeps_keys = True``. Rows that the plan itself inserts are
-    refused by the AlterField, before it changes anything; so are all rows if the plan
-    goes backwards. ``apps`` is the state before the plan. Reads nothing for plans
-    without such keys.
+    refused by the AlterField, before it changes anything. ``apps`` is the state before
+    the plan. Computes no state for plans without such keys.
     """
     if not _may_matter(plan, apps):
         return
     state = ProjectState.from_apps(apps)
     now = {model._meta.label_lower: model for model in apps.get_models()}
     for migration, is_backwards in plan:
+        if is_backwards:
+            return
         label = migration.app_label
         for operation in migration.operations:
-            if is_backwards:
-                _guard(migration, operation, is_backwards=True)
-                continue
             if isinstance(operation, RenameModel):
                 old = f"{label}.{operation.old_name_lower}"
                 if old in now:
                     now[f"{label}.{operation.new_name_lower}"] = now.pop(old)
-            elif _needs_move(operation, label, state):
-                model = now.get(f"{label}.{operation.model_name_lower}")
-                if _guard(migration, operation) and model:
+            elif _needs_move(operation, label, state) and not _keeps(
+                migration, operation
+            ):
+                operation.database_forwards = partial(_checked, migration, operation)
+                if model := now.get(f"{label}.{operation.model_name_lower}"):
                     # A clone, because rendered models make each state_forwards slow.
                     _check(migration, operation, model, state.clone(), using)
             operation.state_forwards(label, state)
@@ -73,62 +73,35 @@ def _needs_move(operation: Any, label: str, state: ProjectState) -> bool:
     return isinstance(operation.field, HiLoField) or isinstance(old, HiLoField)
 
 
-def _guard(migration: Any, operation: Any, *, is_backwards: bool = False) -> bool:
-    """Make an AlterField check the rows itself, unless its migration keeps the keys."""
-    if not _may_need_move(operation):
-        return False
-    to_hilo = isinstance(operation.field, HiLoField) is not is_backwards
-    if to_hilo and getattr(migration, "hilo_keeps_keys", False):
-        return False
-    # Its database_backwards calls it, too.
-    operation.database_forwards = partial(_checked, migration, operation, is_backwards)
-    return True
+def _keeps(migration: Any, operation: Any) -> bool:
+    """Whether a migration says that the keys are ids already."""
+    is_said: bool = getattr(migration, "hilo_keeps_keys", False)
+    return is_said and isinstance(operation.field, HiLoField)
 
 
 def _checked(
-    migration: Any,
-    operation: Any,
-    is_backwards: bool,
-    label: str,
-    editor: Any,
-    old: Any,
-    new: Any,
+    migration: Any, operation: Any, label: str, editor: Any, old: Any, new: Any
 ) -> None:
-    """Run an AlterField; raise CommandError first if the table has rows by now."""
+    """Run an AlterField; raise CommandError first if the plan has inserted rows."""
     model = old.apps.get_model(label, operation.model_name)
-    aim = new if is_backwards else None
-    _check(migration, operation, model, old, editor.connection.alias, aim)
+    _check(migration, operation, model, old, editor.connection.alias)
     # By the class, because the operation's own attribute is this function.
     type(operation).database_forwards(operation, label, editor, old, new)
 
 
 def _check(
-    migration: Any,
-    operation: Any,
-    model: type[models.Model],
-    state: Any,
-    using: str,
-    aim: Any = None,
+    migration: Any, operation: Any, model: type[models.Model], state: Any, using: str
 ) -> None:
-    """Raise CommandError if a model has rows, and another kind of key in a state.
-
-    ``aim`` is the state after it, if the migration is undone.
-    """
+    """Raise CommandError if a model has rows, and another kind of key in a state."""
     if not _has_rows(model, using):
         return
-    new, place = operation.field, (migration.app_label, operation.model_name)
-    if aim is not None:
-        new = aim.apps.get_model(*place)._meta.get_field(operation.name)
-    old = state.apps.get_model(*place)._meta.get_field(operation.name)
-    to_or_from = any(isinstance(each, HiLoField) for each in (old, new))
-    if to_or_from and _is_text(old) is not _is_text(new):
-        raise _refusal(migration, operation, (old, new), model, using, aim is not None)
-
-
-def _is_text(key: Any) -> bool:
+    before = state.apps.get_model(migration.app_label, operation.model_name)
+    key = old = before._meta.get_field(operation.name)
     while key.remote_field is not None:
         key = key.target_field
-    return isinstance(key, models.CharField | models.TextField)
+    is_text = isinstance(key, models.CharField | models.TextField)
+    if is_text is not isinstance(operation.field, HiLoField):
+        raise _refusal(migration, operation, old, model, using)
 
 
 def _has_rows(model: type[models.Model], using: str) -> bool:
@@ -142,29 +115,18 @@ def _has_rows(model: type[models.Model], using: str) -> bool:
 
 
 def _refusal(
-    migration: Any,
-    operation: Any,
-    change: tuple[Any, Any],
-    model: Any,
-    using: str,
-    is_backwards: bool,
+    migration: Any, operation: Any, before: Any, model: Any, using: str
 ) -> CommandError:
-    app_label, (old, new) = migration.app_label, change
-    to_hilo = isinstance(new, HiLoField)
-    move = f"django_hilo.moving.{'MoveToHiLo' if to_hilo else 'MoveFromHiLo'}"
-    write = f"run `manage.py hilo_move_plan {app_label} --write --name NAME`"
-    what = str(migration)
-    remedy = (
-        f"Replace AlterField by {move}, which converts keys and the references to "
-        f"them: delete this migration, and {write}."
-    )
-    if is_backwards:
-        what = f"The reverse of {migration}"
-        remedy = f"Instead, change the model, and {write}, which writes {move}."
+    app_label, new = migration.app_label, type(operation.field).__name__
+    is_there = isinstance(operation.field, HiLoField)
+    move = "MoveToHiLo" if is_there else "MoveFromHiLo"
     keep = " To keep the keys, set hilo_keeps_keys = True on the Migration class."
     return CommandError(
-        f"{what} changes {app_label}.{operation.model_name}.{operation.name} from "
-        f"{type(old).__name__} to {type(new).__name__} by AlterField, but "
+        f"{migration} changes {app_label}.{operation.model_name}.{operation.name} from "
+        f"{type(before).__name__} to {new} by AlterField, but "
         f"{model._meta.db_table!r} on {using!r} has rows, whose keys it would not "
-        f"convert. {remedy}{keep if to_hilo else ''}"
+        f"convert. Replace AlterField by django_hilo.moving.{move}, which converts "
+        f"keys and the references to them: delete this migration, and run "
+        f"`manage.py hilo_move_plan {app_label} --write --name NAME`."
+        f"{keep if is_there else ''}"
     )

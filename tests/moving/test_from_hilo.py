@@ -270,30 +270,6 @@ def test_a_plain_alter_field_is_refused_on_rows(stage, keeps):
     check()
 
 
-def test_undoing_a_plain_alter_field_is_refused_on_rows(stage):
-    stage.migrate(owner(BIG(primary_key=True)), item())
-    stage.migrate(*altered(hilo()).operations)
-    undone = [(stage.done[-1], True)]
-    check_plan(undone, apps=stage.states[-1].apps, using="default")
-    made = stage.model("Owner").objects.create(name="a")
-    with pytest.raises(CommandError, match="The reverse of moved.some changes .* Inst"):
-        stage.undo()
-    assert ids(stage) == {"a": made.pk}
-    delete_all(stage)
-    stage.undo()
-    assert stage.model("Owner").objects.create().pk == 1
-
-
-def test_undoing_other_changes_of_keys_is_not_refused(stage):
-    text = models.CharField(primary_key=True, max_length=64)
-    stage.migrate(owner(text), item())
-    stage.migrate(*altered(hilo()).operations)
-    stage.model("Owner").objects.create(name="a")
-    check_plan([(stage.done[-1], True)], apps=stage.states[-1].apps, using="default")
-    stage.undo()
-    assert ids(stage) == {"a": "owners/1-A"}
-
-
 def test_plans_of_projects_without_such_keys_compute_no_state(stage, monkeypatch):
     stage.migrate(owner(models.AutoField(primary_key=True)))
     computed = []
