@@ -80,7 +80,7 @@ class TestCosts:
             _faster("load_text", "PostgreSQL", 1.25),
             _faster("load_text_unknown", "PostgreSQL", 0.4),
         ]
-        cell = costs.cell(results, "rows by COPY, `HiLoField`", "`BigAutoField`")
+        cell = costs.cell(results, "bulk rows, `HiLoField`", "`BigAutoField`")
         assert cell == "25% faster (2.50x slower)"
 
 
