@@ -12,7 +12,9 @@ class PipedCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            return super().execute(*args, **options)
+            result = super().execute(*args, **options)
+            self.stdout.flush()  # else Python would, at its end
+            return result
         except BrokenPipeError:
             # Python writes what is left when it ends, and would fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
