@@ -45,7 +45,7 @@ TESTS, FIXTURE = "100 tests", "`loaddata`"
 PREFETCHED = f"{AUTO}, `nextval()`"
 # A `BigAutoField` whose keys the program doesn't know when it has inserted the rows.
 UNKNOWN = f"{AUTO}, keys unknown"
-RESERVATION = "a reservation"
+RESERVATION = "a reservation (a whole range)"
 NUMBER = "a number of django-sequences"
 PROCESSES = "rows per second"
 INSERT = "multi-row `INSERT`"
@@ -192,7 +192,7 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Rows per second of all processes together. With a counter row or "
+        "Rows per second of all processes together, on the cores named below. With a counter row or "
         "django-sequences, each insert waits for the commits of the others. The plot "
         "shows how many ranges one counter can give.",
         tuple(
