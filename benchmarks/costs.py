@@ -16,9 +16,9 @@ ANSWER = (
     "five lines, a graph 2,000 of them; bulk rows go by COPY (a `BigAutoField` takes "
     "keys by `nextval()`). In parentheses: the row's worst figure of the "
     "[benchmarks](docs/explanation/benchmarks.md), on any database, in whole time, far "
-    "away with two reservations, or beside keys that the program doesn't know. They also have integer keys, "
-    "tests and `LOAD DATA`. Indexes: a million lines and their orders, inserted by one "
-    "process (by eight)."
+    "away with two reservations, or beside keys that the program doesn't know. They "
+    "also have integer keys, tests and `LOAD DATA`. Indexes: a million lines and their "
+    "orders, inserted by one process (by eight)."
 )
 
 

@@ -192,9 +192,9 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Rows per second of all processes together, on the cores named below. With a counter row or "
-        "django-sequences, each insert waits for the commits of the others. The plot "
-        "shows how many ranges one counter can give.",
+        "Rows per second of all processes together, on the cores named below. With a "
+        "counter row or django-sequences, each insert waits for the commits of the "
+        "others. The plot shows how many ranges one counter can give.",
         tuple(
             _beside_each(
                 "processes",
