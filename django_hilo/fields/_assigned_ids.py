@@ -24,14 +24,7 @@ from django_hilo._allocation.find import find
 from django_hilo.conf import settings
 from django_hilo.counters.gapless import seed_gapless_number
 from django_hilo.exceptions import HiLoError
-from django_hilo.fields._ids import (
-    Before,
-    Explicit,
-    Ids,
-    Instances,
-    Note,
-    Save,
-)
+from django_hilo.fields._ids import Before, Explicit, Ids, Instances, Note, Save
 from django_hilo.identifiers import IdFormat, check_separator
 
 

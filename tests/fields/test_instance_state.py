@@ -1,5 +1,7 @@
 """What is known of ids on their instances, where fields are deferred or named alike."""
 
+import gc
+
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, models, transaction
@@ -70,6 +72,19 @@ def test_nor_does_a_copy_of_a_child(name):
     copy.id = None
     refusal_of(copy, "save", "default")
     assert copy.id is None
+
+
+@pytest.mark.django_db
+def test_a_note_costs_an_object_no_dict():
+    """Python has room for it in the object, unless others came first."""
+    order, item = Order(), Item()
+    Order.objects.assign_ids([order])
+    Item.objects.assign_ids([item])
+    for each in (order, item):
+        referents = gc.get_referents(each._state)
+        assert any(isinstance(found, tuple) for found in referents)
+        dicts = [found for found in referents if isinstance(found, dict)]
+        assert not any("hilo_given_id" in found for found in dicts)
 
 
 @isolate_apps("tests.apps.records")
