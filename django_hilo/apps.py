@@ -13,10 +13,10 @@ class DjangoHiloConfig(AppConfig):
 
     def ready(self) -> None:
         from django_hilo import checks, converters
-        from django_hilo._operations import process
+        from django_hilo._operations import process_hooks
         from django_hilo.fields import lookups
 
         checks.register()
         converters.register()
         lookups.register()
-        process.arm(self)
+        process_hooks.arm(self)

@@ -23,7 +23,7 @@ from django_hilo._allocation.cached_range import Slice
 from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import AnyTarget, find
 from django_hilo._allocation.give_back import give_back
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.identifiers import check_anchor, check_number
 
 __all__ = [
@@ -129,7 +129,7 @@ def raise_floor(target: AnyTarget, number: int, using: str | None = None) -> Non
     counter = find(target, using)
     counter.source.raise_floor(counter.using, check_number(number))
     explicit_ids.drop_held(counter)
-    if not isinstance(counter.source, OwnCounter):
+    if not isinstance(counter.source, OwnSource):
         # A session of PostgreSQL may have lower values of a sequence in its cache.
         counter.memory.see(number)
 

@@ -88,8 +88,8 @@ def python() -> Callable[..., str]:
 PREAMBLE = f"""\
 import django; django.setup()
 from tests.apps.records.models import *
-from django_hilo._operations import process
-process._LONGEST_END = {LONGEST}  # a busy machine may be slow to return ranges
+from django_hilo._operations import process_hooks
+process_hooks._LONGEST_END = {LONGEST}  # a busy machine may be slow to return ranges
 """
 
 

@@ -15,7 +15,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.in_transaction import all_bound, bind
 from django_hilo._allocation.refill import refill
 from django_hilo._database.transaction import Mark, state_of
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 
 
 def sure_numbers(counter: Counter, numbers: set[int]) -> dict[int, Any]:
@@ -26,7 +26,7 @@ def sure_numbers(counter: Counter, numbers: set[int]) -> dict[int, Any]:
     not told: another process may have any number of theirs. 0 is no number.
     """
     highest, source = max(numbers, default=0), counter.source
-    if not highest or not isinstance(source, OwnCounter):
+    if not highest or not isinstance(source, OwnSource):
         return {}
     # In the child of a fork they are not burnt yet.
     counter.memory.burn(highest)

@@ -15,7 +15,7 @@ from django_hilo._allocation.memory import Key, Memory
 from django_hilo._allocation.registry import CounterField
 from django_hilo._database.identity import database_key
 from django_hilo.conf import settings
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.ranges import Capacity, Reservation, Wanted
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, check_separator
@@ -116,7 +116,7 @@ class Counter:
     def next_format(self, *, reads_prefix: bool = True) -> IdFormat:
         """Return the format of the next ids, without a server prefix if not read."""
         prefix = None
-        is_own = isinstance(self.source, OwnCounter) and self._of_series is None
+        is_own = isinstance(self.source, OwnSource) and self._of_series is None
         if reads_prefix and is_own:
             # Migrations import this, and need not have the app.
             from django_hilo.models import ServerPrefix
@@ -169,13 +169,7 @@ class Counter:
             fell_from = stored
             if not is_bound:  # a rollback would forget it
                 held.stored = met
-            logger.warning(
-                "%s on %r fell back to %d from at least %d, because of a restore, a "
-                "failover, SQL, or another site with its node tag. This process will "
-                "not reissue numbers that it knows of, but other processes may. Run: "
-                "python manage.py hilo_raise_max --database=%s",
-                *(source.name, using, met, stored, using),
-            )
+            self._warn_of_fall(met, stored)
         ranges, skipped = [], []
         for each in reserved:
             # Read again: a transaction that ended while this one waited for the row may
@@ -185,3 +179,12 @@ class Counter:
                 # If the counter fell back, others may have the numbers from there.
                 skipped.append(Skipped(max(met, fell_from), ranges[-1].next))
         return Reserved(reserved, ranges, skipped, capacity.after(reserved[0].waited))
+
+    def _warn_of_fall(self, met: int, stored: int) -> None:
+        logger.warning(
+            "%s on %r fell back to %d from at least %d, because of a restore, a "
+            "failover, SQL, or another site with its node tag. This process will not "
+            "reissue numbers that it knows of, but other processes may. Run: python "
+            "manage.py hilo_raise_max --database=%s",
+            *(self.source.name, self.using, met, stored, self.using),
+        )

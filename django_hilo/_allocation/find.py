@@ -31,7 +31,7 @@ from django_hilo._allocation.registry import (
 )
 from django_hilo._database.identity import has_schemas
 from django_hilo._database.own_connection import is_test_process
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import check_collection
 
@@ -72,7 +72,7 @@ def find(target: AnyTarget, using: str | None = None) -> Counter:
     if not is_found:
         counter = resolve(target, using)
         counter.may_be_tested = is_test_process() and isinstance(
-            counter.source, OwnCounter
+            counter.source, OwnSource
         )
         if isinstance(target, Series):
             _forget_old_series(counter.key)
@@ -139,7 +139,7 @@ def resolve(target: AnyTarget, using: str | None = None) -> Counter:
     if isinstance(target, Source):
         return Counter("", using or DEFAULT_DB_ALIAS, target)
     if isinstance(target, Series):
-        home, own = home_of(using or DEFAULT_DB_ALIAS), OwnCounter(target.name, "")
+        home, own = home_of(using or DEFAULT_DB_ALIAS), OwnSource(target.name, "")
         return Counter(target.name, home, own, target.field, format=target.format)
     if isinstance(target, str) and "." not in target:
         return _of_collection(check_collection(target), using)

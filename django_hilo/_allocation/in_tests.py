@@ -30,7 +30,7 @@ from django_hilo._database.transaction import test_blocks
 from django_hilo._database.uncounted import uncounted
 from django_hilo._lock import Lock
 from django_hilo.counters.key_column import highest_keys
-from django_hilo.counters.own import ColumnCounter, OwnCounter
+from django_hilo.counters.own import ColumnSource, OwnSource
 from django_hilo.counters.ranges import Range, Reservation, Wanted
 from django_hilo.counters.reservation import new_ticket, send_reserved
 from django_hilo.identifiers import MAX_NUMBER, counter_key
@@ -52,13 +52,13 @@ class Start(NamedTuple):
     # The ranges of tests, which share them: each takes numbers by itself.
     ranges: dict[tuple[Key, int, int, int], Reservation]
     # The integer keys that tests needed so far.
-    columns: dict[Key, ColumnCounter]
+    columns: dict[Key, ColumnSource]
 
 
 class _SteadyMemory(Memory):
     """What a test holds of a counter: the same in each run."""
 
-    def __init__(self, source: InMemoryCounter) -> None:
+    def __init__(self, source: InMemorySource) -> None:
         super().__init__(source.real.key, clock=float)  # which is always 0
         self._source = source
 
@@ -82,12 +82,13 @@ class _SteadyMemory(Memory):
 
     def see(self, number: int) -> None:
         if number > self.seen:
-            self.drop_ranges()
+            with self.locked():
+                self._ranges.clear()
             self._source.floor, self._source.written_in = number, None
         super().see(number)
         # Its row is written with it, when somebody looks.
         self.note_stored(number)
-        if isinstance(self._source.real.source, ColumnCounter):
+        if isinstance(self._source.real.source, ColumnSource):
             self._source.block.touch()  # a row with the key may be inserted now
 
     def drop_all(self) -> None:
@@ -95,7 +96,7 @@ class _SteadyMemory(Memory):
         self._source.block.touch()
 
 
-class InMemoryCounter(OwnCounter):
+class InMemorySource(OwnSource):
     """One of our own counters in a block of a TestCase: a source in memory."""
 
     def __init__(self, real: Counter, block: Block) -> None:
@@ -116,7 +117,7 @@ class InMemoryCounter(OwnCounter):
         # Max, floor and ticket before it was written; None: there was no row.
         self.before: tuple[int, int, str] | None = None
 
-    def go_on_in(self, block: Block) -> InMemoryCounter:
+    def go_on_in(self, block: Block) -> InMemorySource:
         """Return a counter that goes on from here by itself."""
         mine = copy(self)
         mine.block = block
@@ -219,7 +220,7 @@ class Block:
         self._connection, self._atomic = connection, atomic
         # That of the class, from which a test goes on.
         self._outer = outer
-        self.counters: dict[Key, InMemoryCounter] = {}
+        self.counters: dict[Key, InMemorySource] = {}
         self._starts: dict[DatabaseKey, Start] = {}
         # Read in each test, which may have deleted rows. Not the last that the database
         # gave: MariaDB's does not roll back.
@@ -234,7 +235,7 @@ class Block:
         """Whether the test, or the class, has not ended."""
         return self._atomic in self._connection.atomic_blocks
 
-    def of(self, real: Counter) -> InMemoryCounter:
+    def of(self, real: Counter) -> InMemorySource:
         """Return the source of a counter's numbers; that of the class goes on."""
         key = real.key
         with self.lock:
@@ -246,7 +247,7 @@ class Block:
                     self._write(mine)
                 self.touch()
                 mine = None
-            self.counters[key] = mine = mine or InMemoryCounter(real, self)
+            self.counters[key] = mine = mine or InMemorySource(real, self)
             return mine
 
     def write(self) -> None:
@@ -258,7 +259,7 @@ class Block:
                 self._write(each)
             self.touch()
 
-    def _write(self, mine: InMemoryCounter) -> None:
+    def _write(self, mine: InMemorySource) -> None:
         # Whoever looks sees one schema. After an error no statement is possible.
         is_here = database_key(self._connection.alias) == mine.real.key[0]
         if is_here and not self._connection.needs_rollback:
@@ -271,10 +272,10 @@ class Block:
         self._starts.clear()
         self._keys.clear()
 
-    def highest_key(self, mine: InMemoryCounter) -> int:
+    def highest_key(self, mine: InMemorySource) -> int:
         """Return the highest key of the rows of an integer key, else 0."""
         key, column = mine.real.key, mine.real.source
-        if not isinstance(column, ColumnCounter):
+        if not isinstance(column, ColumnSource):
             return 0
         if key not in self._keys:
             known = self.start(key[0]).columns
@@ -310,7 +311,7 @@ def block_on(connection: BaseDatabaseWrapper) -> Block | None:
         if mine is None:
             if found is None:
                 # Ranges of tests that committed, and were flushed.
-                memory.current().drop_ranges(connection.alias)
+                memory.current().forget_rows(connection.alias)
             mine = vars(atomic)[_BLOCK] = Block(connection, atomic, found)
             _open[:] = [*(each for each in _open if each.is_open), mine]
         found = mine
@@ -346,7 +347,7 @@ def write_counters(**kwargs: object) -> None:
             block.write()
         elif kwargs.get("raw") and is_test_process():
             # serialized_rollback: Django flushed without a signal, and restores.
-            memory.current().drop_ranges(str(kwargs["using"]))
+            memory.current().forget_rows(str(kwargs["using"]))
 
 
 def _read(connection: BaseDatabaseWrapper) -> Start:

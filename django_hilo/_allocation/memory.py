@@ -166,11 +166,6 @@ class Memory:
             if self.refill is not None:
                 self.refill.explicit.update(numbers)
 
-    def drop_ranges(self) -> None:
-        """Drop all ranges."""
-        with self.locked():
-            self._ranges.clear()
-
     def drop_all(self) -> None:
         """Drop all ranges; the next one starts over the rows that there are then."""
         with self.locked():
@@ -275,7 +270,7 @@ class Pool:
             memory.drop_all()
             self.forget_found()
 
-    def drop_ranges(self, using: str) -> None:
+    def forget_rows(self, using: str) -> None:
         """Drop the ranges of an alias that were reserved in its rows, not drawn."""
         for memory in self.memories(using):
             if memory.source is None or memory.source.rolls_back:

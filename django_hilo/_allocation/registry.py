@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import models, router
 
 from django_hilo.conf import settings
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.source import Source
 from django_hilo.identifiers import IdFormat, is_counter_name
 
@@ -54,7 +54,7 @@ def is_counter_field(target: object) -> TypeGuard[CounterField]:
 def own_home_and_source(collection: str, using: str) -> tuple[str, Source]:
     """Return the row that counts a collection's ids, after the alias that has it."""
     home = home_of(using)
-    return home, OwnCounter(collection, settings.node_tag(home))
+    return home, OwnSource(collection, settings.node_tag(home))
 
 
 def given_source(field: CounterField) -> Source | None:

@@ -17,7 +17,7 @@ from django_hilo._allocation.registry import fields_of, series_fields_of
 from django_hilo._operations.highest_numbers import Highest, highest_numbers
 from django_hilo._operations.used_counters import check_used
 from django_hilo.counters import floor
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.reservation import change_counter
 from django_hilo.exceptions import CounterNotLowered
 from django_hilo.identifiers import (
@@ -45,13 +45,13 @@ def counter_of(document: HiLoDocument) -> Counter:
     if is_counter_name(document.collection):
         # How a series writes its numbers, its rows know.
         field = next(iter(series_fields_of(document.collection)), None)
-        own = OwnCounter(document.collection, document.node_tag)
+        own = OwnSource(document.collection, document.node_tag)
         return Counter(document.collection, using, own, field, format=IdFormat(""))
     if field is not None and field.is_integer:
         return resolve(field, using)
     collection = field.collection_name if field else document.collection
     width = getattr(field, "width", None) or 0
-    source = OwnCounter(collection, document.node_tag)
+    source = OwnSource(collection, document.node_tag)
     return Counter(collection, using, source, field, width)
 
 

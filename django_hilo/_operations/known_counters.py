@@ -8,7 +8,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.find import resolve
 from django_hilo._allocation.registry import fields_of, home_of, named_source
 from django_hilo._operations.locations import gapless_fields_of
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.identifiers import check_collection, is_counter_name
 from django_hilo.models import GaplessCounter, HiLoDocument
@@ -22,7 +22,7 @@ def counter_of(collection: str, using: str | None) -> Counter:
     """
     if is_counter_name(collection):
         using = home_of(using or DEFAULT_DB_ALIAS)
-        return Counter(collection, using, OwnCounter(collection, ""))
+        return Counter(collection, using, OwnSource(collection, ""))
     check_collection(collection)  # no label, which resolve() would take too
     fields = fields_of(collection)
     # Without a model no spelling is the right one, so all have the one in lower case.
@@ -37,7 +37,7 @@ def known_counter(collection: str, using: str | None = None) -> Counter:
     """
     _refuse_series(collection)
     counter = counter_of(collection, using)
-    is_known = counter.field is not None or not isinstance(counter.source, OwnCounter)
+    is_known = counter.field is not None or not isinstance(counter.source, OwnSource)
     # A counter that this process drew from needs no look into the database.
     if not is_known and not memory.current().seen(counter.key):
         key = HiLoDocument.key(counter.collection, counter.node_tag)
@@ -73,7 +73,7 @@ def known_gapless_counter(collection: str, using: str | None = None) -> Counter:
     if numbered:
         field = numbered[0]
         alias = using or router.db_for_write(field.model)
-        source = OwnCounter(field.collection_name, "")
+        source = OwnSource(field.collection_name, "")
         return Counter(source.collection, alias, source, named[0] if named else None)
     counter = counter_of(collection, using)
     alias = using or router.db_for_write(named[0].model if named else GaplessCounter)

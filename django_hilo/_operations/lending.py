@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django_hilo._allocation import memory
 from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation, returning
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.ranges import AS_ASKED, Capacity, Reservation, Wanted
 from django_hilo.exceptions import RangeNotLent
 from django_hilo.models import HiLoDocument
@@ -39,7 +39,7 @@ def lend(
     `RangeNotLent` if the counter is not a HiLoDocument.
     """
     source, using = counter.source, counter.using
-    if not isinstance(source, OwnCounter):
+    if not isinstance(source, OwnSource):
         known = {"collection": counter.collection, "database": using}
         raise RangeNotLent(
             _(
@@ -70,7 +70,7 @@ def take_back(
 ) -> int:
     """Take the unused end of a lent range back, and return Max, as `return_range`."""
     source, tag = counter.source, counter.node_tag
-    column = source.shared_column if isinstance(source, OwnCounter) else None
+    column = source.shared_column if isinstance(source, OwnSource) else None
     range_sent = (counter.collection, high, last, ticket)
     new = returning.return_range(
         *range_sent, issuer=issuer, node_tag=tag, column=column, using=counter.using

@@ -15,7 +15,7 @@ from django_hilo._allocation.registry import (
     series_fields,
 )
 from django_hilo.conf import settings
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.source import Source
 from django_hilo.fields import GaplessIdField
 from django_hilo.models import HiLoDocument
@@ -63,7 +63,7 @@ def other_sources(using: str) -> list[tuple[str, Source]]:
         source = given_source(field)
         if source is None and field.is_integer:
             source = field.home_and_source(using)[1]
-        if source is not None and not isinstance(source, OwnCounter):
+        if source is not None and not isinstance(source, OwnSource):
             found.append((field.collection_name, source))
     if using == DEFAULT_DB_ALIAS:
         found += [

@@ -16,7 +16,7 @@ from django_hilo._operations.locations import may_have_table
 from django_hilo._operations.report import reach
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.source import Source
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import check_collection
@@ -103,7 +103,7 @@ def plan(
         )
     found = []
     # Ids without a tag came from the source, those with one from our own counter.
-    tag = own.source.node_tag if isinstance(own.source, OwnCounter) else ""
+    tag = own.source.node_tag if isinstance(own.source, OwnSource) else ""
     for each in fields_of(collection):
         if may_have_table(using, each.model):
             label = f"{each.model._meta.label} on {using!r}"
@@ -126,6 +126,6 @@ def plan(
 def _own(collection: str, field: Any, using: str) -> Place:
     if field is None:
         home = home_of(using)
-        return Place(OwnCounter(collection, settings.node_tag(home)), home)
+        return Place(OwnSource(collection, settings.node_tag(home)), home)
     home, source = field.home_and_source(using)
     return Place(source, home)

@@ -33,7 +33,7 @@ def start_over(databases: Iterable[str]) -> None:
             memory.current().forget(alias)
             continue
         # Threads beside the test must not get numbers of its class.
-        memory.current().drop_ranges(alias)
+        memory.current().forget_rows(alias)
         for held in memory.current().memories(alias):
             drop_bound(held)
             if isinstance(held.source, KeySequence):

@@ -16,7 +16,7 @@ from django_hilo.identifiers import counter_key
 logger = logging.getLogger("django_hilo")
 
 
-class OwnCounter(Source):
+class OwnSource(Source):
     """A `HiLoDocument`: the counter of a collection and a node tag."""
 
     # The column whose own numbering rises along with each range, if any.
@@ -62,7 +62,7 @@ class OwnCounter(Source):
         return True
 
 
-class ColumnCounter(OwnCounter):
+class ColumnSource(OwnSource):
     """Our own counter for an integer key: over the rows, and without a node tag.
 
     On SQLite the column's default is raised along with each range, so rows that get

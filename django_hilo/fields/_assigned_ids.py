@@ -326,15 +326,17 @@ class AssignedIds(Ids):
     def make_sure(self, instances: Instances, using: str) -> None:
         lost = [each for each in instances if self.is_rolled_back(each, using)]
         lost = [each for each in lost if not self.was_taken_back(each)]
-        if lost:
-            self.keep_or_refuse(lost, using)
+        for counter, mine in self.counters_of(lost, using) if lost else ():
+            self._keep_or_refuse(mine, counter, using)
 
-    def keep_or_refuse(self, lost: Instances, using: str) -> None:
-        """Do as `make_sure` with instances whose numbers were rolled back."""
-        self.check_sure(lost, self.counter(using), using)
+    def counters_of(
+        self, instances: list[models.Model], using: str
+    ) -> Iterable[tuple[Counter, list[models.Model]]]:
+        """Return the counters that gave ids, each with its instances."""
+        return [(self.counter(using), instances)]
 
-    def check_sure(self, lost: Instances, counter: Counter, using: str) -> None:
-        """Do as `keep_or_refuse`; ``counter`` gave the numbers."""
+    def _keep_or_refuse(self, lost: Instances, counter: Counter, using: str) -> None:
+        """Let rolled-back ids be inserted that no other process can have."""
         numbers = [self._number_of(each, using) for each in lost]
         sure = sure_numbers(counter, set(numbers))
         for each, number in zip(lost, numbers, strict=True):

@@ -121,8 +121,7 @@ class HiLoSeriesIds(InSeries, HiLoIds):
     """The ids of a `HiLoField` with ``per``."""
 
     def give(self, instances: list[models.Model], using: str) -> None:
-        for series, mine in self.by_series(instances).items():
-            counter = find(series, using)
+        for counter, mine in self.counters_of(instances, using):
             slices = allocate(counter, len(mine))
             ids = counter.ids_of(slices)
             self.set_ids(mine, ids, using, notes_of(slices, using))
@@ -136,9 +135,11 @@ class HiLoSeriesIds(InSeries, HiLoIds):
         groups = ids_by_series(ids).items()
         return [(find(series, using), mine) for series, mine in groups]
 
-    def keep_or_refuse(self, lost: Instances, using: str) -> None:
-        for series, mine in self.by_series(lost).items():
-            self.check_sure(mine, find(series, using), using)
+    def counters_of(
+        self, instances: list[models.Model], using: str
+    ) -> Iterable[tuple[Counter, list[models.Model]]]:
+        for series, mine in self.by_series(instances).items():
+            yield find(series, using), mine
 
 
 class HiLoField(IdField[Set_contra, Got_co]):

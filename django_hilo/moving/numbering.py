@@ -8,7 +8,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._database.dialects import dialect_of
 from django_hilo._database.dialects.base import rows_of
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.relations import Column
 from django_hilo.moving.steps import Move, Step
@@ -44,7 +44,7 @@ def highest_reserved(counter: Counter) -> int:
     Each node tag has a counter, and there may be a gapless one.
     """
     source, using = counter.source, counter.using
-    if not isinstance(source, OwnCounter):
+    if not isinstance(source, OwnSource):
         return source.read_max(using)
     # Not above: a project may have removed the app, and kept its migrations.
     from django_hilo.models import GaplessCounter, HiLoDocument

@@ -7,7 +7,7 @@ from django.db import connections
 from django.db.models import CheckConstraint, UUIDField
 
 from django_hilo._allocation.find import resolve
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
 from django_hilo.moving import mariadb
@@ -22,7 +22,7 @@ _SHOWN = 3
 def check_tables(field: Any, using: str) -> None:
     """Raise `HiLoError` if the tables of the counters do not exist yet."""
     counter = resolve(field, using)
-    if not isinstance(counter.source, OwnCounter):
+    if not isinstance(counter.source, OwnSource):
         return
     # Not above: a project may have removed the app, and kept its migrations.
     from django_hilo.models import HiLoDocument, ServerPrefix

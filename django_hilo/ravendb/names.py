@@ -6,7 +6,7 @@ from django_hilo._allocation.counter import Counter
 from django_hilo._allocation.registry import fields_of
 from django_hilo._operations import known_counters
 from django_hilo.conf import settings
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.identifiers import shown
 from django_hilo.models import GaplessCounter, HiLoDocument
 from django_hilo.ravendb.protocol import Refusal
@@ -37,7 +37,7 @@ def alias_of(database: str) -> str:
 def make_counter(counter: Counter, caller: str) -> None:
     """Make the counter of a new tag, as RavenDB does, or raise `Refusal`."""
     tag = counter.node_tag
-    if not fields_of(counter.collection) and isinstance(counter.source, OwnCounter):
+    if not fields_of(counter.collection) and isinstance(counter.source, OwnSource):
         key = HiLoDocument.key(counter.collection, tag)
         row = HiLoDocument(id=key, collection=counter.collection, node_tag=tag)
         _make(row, counter.using, caller)

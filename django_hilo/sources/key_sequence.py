@@ -15,7 +15,7 @@ from django_hilo._database.uncounted import uncounted
 from django_hilo._database.which_connection import commits_alone
 from django_hilo.conf import settings
 from django_hilo.counters.key_column import KeyColumn
-from django_hilo.counters.own import ColumnCounter
+from django_hilo.counters.own import ColumnSource
 from django_hilo.counters.ranges import Reservation, Wanted
 from django_hilo.counters.source import Fault, Source
 from django_hilo.exceptions import ReservationTimeout, SourceMismatch
@@ -216,4 +216,4 @@ def source_of(
     if dialect.draws_keys_from_sequence:
         return rows_on, KeySequence(column, is_historical)
     alias = rows_on if dialect.raises_key_default else home_of(rows_on)
-    return alias, ColumnCounter(collection, column, rows_on)
+    return alias, ColumnSource(collection, column, rows_on)

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from django_hilo._database.retry import short_transaction
 from django_hilo.counters import next_gapless_number, reservation, reserve
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.counters.ranges import Capacity, Wanted
 from django_hilo.exceptions import ReservationTimeout
 from django_hilo.generator import next_ids, next_number
@@ -100,7 +100,7 @@ class TestRanges:
     def test_what_someone_asked_for_stays(self, waiting):
         waiting(5.0, 5.0, 5.0)
         assert reserve("orders", 10).range.size == 10
-        [reserved] = OwnCounter("orders", "A").reserve("default", Wanted(5))
+        [reserved] = OwnSource("orders", "A").reserve("default", Wanted(5))
         assert reserved.range.size == 5
         assert reserved.waited == 5.0
 

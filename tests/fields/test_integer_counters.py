@@ -18,7 +18,7 @@ from django_hilo._database.dialects.base import rows_of
 from django_hilo._operations.locations import counter_fields
 from django_hilo.checks.sources import check_sources
 from django_hilo.counters import KeyColumn
-from django_hilo.counters.own import ColumnCounter
+from django_hilo.counters.own import ColumnSource
 from django_hilo.counters.ranges import Range, Wanted
 from django_hilo.exceptions import CounterExhausted, SourceMismatch
 from django_hilo.generator import (
@@ -408,7 +408,7 @@ class TestSqlite:
         settings.HILO = {"DATABASE": "other"}
         target, source = Item._meta.pk.home_and_source("default")
         assert target == "default"
-        assert isinstance(source, ColumnCounter)
+        assert isinstance(source, ColumnSource)
 
 
 @needs_postgresql

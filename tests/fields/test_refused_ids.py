@@ -20,7 +20,7 @@ from django.db import (
 from django.db.models.signals import post_save, pre_save
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import ConcurrencyError
 from django_hilo.generator import raise_floor
 from django_hilo.managers import HiLoQuerySet
@@ -302,7 +302,7 @@ class TestTheRowIsThere:
         def refuse(*args):
             raise ConcurrencyError("The database is busy.")
 
-        monkeypatch.setattr(OwnCounter, "raise_floor", refuse)
+        monkeypatch.setattr(OwnSource, "raise_floor", refuse)
         new = model(id=f"{'orders' if model is Order else 'places'}/70-A")
         with pytest.raises(ConcurrencyError), bound():
             new.save()

@@ -12,7 +12,7 @@ from django.db import models
 from django_hilo._allocation.find import resolve
 from django_hilo.counters import read_max, reserve, return_range
 from django_hilo.counters.gapless import last_gapless_number
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import SourceMismatch
 from django_hilo.generator import next_number
 from django_hilo.models import HiLoDocument
@@ -173,14 +173,14 @@ def test_a_table_that_cannot_be_read_stops_no_other(monkeypatch, error):
         assert Order.objects.values_list("id", flat=True).get() == "orders/7-A"
         monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
     else:
-        read_max_of = OwnCounter.read_max
+        read_max_of = OwnSource.read_max
 
         def read(counter, using):
             if counter.collection == "orders":
                 raise error
             return read_max_of(counter, using)
 
-        monkeypatch.setattr(OwnCounter, "read_max", read)
+        monkeypatch.setattr(OwnSource, "read_max", read)
     out, err = StringIO(), StringIO()
     with pytest.raises(CommandError, match="1 of the counters") as raised:
         call_command("hilo_raise_max", stdout=out, stderr=err)

@@ -14,7 +14,7 @@ from django.db.migrations.writer import MigrationWriter
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.find import resolve
-from django_hilo._operations.process import check_plan
+from django_hilo._operations.process_hooks import check_plan
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoBigAutoField, HiLoField
 from django_hilo.models import HiLoDocument, ServerPrefix

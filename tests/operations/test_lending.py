@@ -10,7 +10,7 @@ from django_hilo.counters import (
     return_range,
     seed_gapless_number,
 )
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import InvalidDocumentId, RangeNotReturned
 from django_hilo.models import HiLoDocument
 from django_hilo.testing import write_counters
@@ -49,13 +49,13 @@ def test_what_goes_back_while_another_asks_is_lent_again(monkeypatch):
     target = resolve(Item)
     first = lend(target, 32)
     last = first.range.low + 4
-    reserve = OwnCounter.reserve
+    reserve = OwnSource.reserve
 
     def return_first(*args, **kwargs):
         assert take_back(target, first.range.high, last, first.ticket) == last
         return reserve(*args, **kwargs)
 
-    monkeypatch.setattr(OwnCounter, "reserve", return_first)
+    monkeypatch.setattr(OwnSource, "reserve", return_first)
     assert lend(target, 10).range == Range(last + 1, last + 10)
 
 

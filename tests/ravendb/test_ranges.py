@@ -15,7 +15,7 @@ from django.urls import include, path
 
 from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation
-from django_hilo.counters.own import OwnCounter
+from django_hilo.counters.own import OwnSource
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb import decorators, hilo_views
@@ -155,7 +155,7 @@ class TestNext:
         assert raven.taken()["ServerTag"] == "A"
 
     def test_a_server_tag_for_counters_without_one(self):
-        target = Counter("numbers", "other", OwnCounter("numbers", ""))
+        target = Counter("numbers", "other", OwnSource("numbers", ""))
         assert server_tag_of(target) == "B"
 
     def test_each_name_has_its_database(self, raven):

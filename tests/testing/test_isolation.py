@@ -13,7 +13,7 @@ from django.test import TestCase
 
 from django_hilo._allocation import memory
 from django_hilo._allocation.cached_range import CachedRange
-from django_hilo._allocation.in_tests import InMemoryCounter
+from django_hilo._allocation.in_tests import InMemorySource
 from django_hilo._database.identity import database_key
 from django_hilo.counters import Range, Reservation
 from django_hilo.generator import anext_id, anext_ids, next_id, next_ids, next_number
@@ -292,9 +292,9 @@ class TestThreads(BesideThreads):
                 time.sleep(0.3)
             return reserved
 
-        reserve = InMemoryCounter.reserve
+        reserve = InMemorySource.reserve
         shared.inc_thread_sharing()
-        with patch.object(InMemoryCounter, "reserve", meanwhile):
+        with patch.object(InMemorySource, "reserve", meanwhile):
             given = [next_id(Order), ends[0]()]
         shared.dec_thread_sharing()
         given += [next_id(Order) for _ in range(60)]

@@ -155,7 +155,7 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
     """
     # Not above: only a process that migrates needs these.
     from django_hilo._operations.locations import fields_on
-    from django_hilo.counters.own import ColumnCounter
+    from django_hilo.counters.own import ColumnSource
 
     connection = connections[using]
     if not dialect_of(connection).raises_key_default or not kwargs.get("plan"):
@@ -164,7 +164,7 @@ def raise_defaults(using: str, **kwargs: Any) -> None:
         return
     for field in fields_on(using):
         counter = resolve(field, using)
-        if isinstance(counter.source, ColumnCounter):
+        if isinstance(counter.source, ColumnSource):
             counter.source.raise_default(counter.using)
 
 
