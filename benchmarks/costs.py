@@ -12,13 +12,13 @@ from benchmarks.results import Peers, Report, Result, Seen
 TASKS = (CREATE, REQUEST, GRAPH, ROWS)
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "CPU time on PostgreSQL, with numbers in memory. A request inserts an order with "
-    "five lines, a graph 2,000 of them; bulk rows go by COPY (a `BigAutoField` takes "
-    "keys by `nextval()`). In parentheses: the row's worst figure of the "
-    "[benchmarks](docs/explanation/benchmarks.md), on any database, in whole time, far "
-    "away with two reservations, or beside keys that the program doesn't know. They "
-    "also have integer keys, tests and `LOAD DATA`. Indexes: a million lines and their "
-    "orders, inserted by one process (by eight)."
+    "Each cell runs from CPU time on PostgreSQL, with numbers in memory, to the worst "
+    "of the [benchmarks](docs/explanation/benchmarks.md): on any database, in whole "
+    "time, far away, or beside keys that the program doesn't know. A request inserts "
+    "an order with five lines, a graph 2,000 of them; bulk rows go by COPY (a "
+    "`BigAutoField` takes keys by `nextval()`). Indexes: a million lines and their "
+    "orders, inserted by one process, and by eight. The page also has integer keys, "
+    "tests and `LOAD DATA`."
 )
 
 
@@ -32,7 +32,7 @@ def rendered(report: Report) -> str:
 
 
 def cell(results: list[Result], task: str, rival: str) -> str:
-    """Return the figure of PostgreSQL, and the worst of a task beside a key."""
+    """Return the figure of PostgreSQL to the worst of a task beside a key."""
     of_task = [found for found in results if is_of(found, task, rival)]
     first = [
         found
@@ -48,8 +48,8 @@ def cell(results: list[Result], task: str, rival: str) -> str:
     if shown == worst:
         return shown
     if way == same_way:
-        return f"{much} ({most}) {way}"
-    return f"{shown} ({worst})"
+        return f"{much} to {most} {way}"
+    return f"{shown} to {worst}"
 
 
 def is_of(found: Result, task: str, rival: str) -> bool:
@@ -78,7 +78,7 @@ def indexes(report: Report) -> Iterator[str]:
             for name, spread in each.candidates.items()
             if key in name.split(", ") or key == name
         )
-        return f"{one} ({eight}) MB"
+        return f"{one} and {eight} MB"
 
     yield row((f"indexes, {TEXT}: {size(TEXT)}", *map(size, COLUMNS)))
 

@@ -70,10 +70,11 @@ def slower(task, key, cell, said):
 
 
 def both(cell):
-    """Return a cell's figure and its worst: "4% (9%) slower", "2x faster (same)"."""
-    shown, _, rest = cell.partition(" (")
-    worst, _, way = rest.partition(")")
-    return f"{shown}{way}", f"{worst}{way}" if worst else shown
+    """Return a cell's figure and its worst: "4% to 9% slower", "2x faster to same"."""
+    shown, _, worst = cell.partition(" to ")
+    if worst and " " in worst and " " not in shown:
+        shown = f"{shown} {worst.split()[1]}"
+    return shown, worst or shown
 
 
 def is_under(name, whole):
