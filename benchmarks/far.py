@@ -19,7 +19,7 @@ from benchmarks.databases import (
     empty,
     reached_by,
 )
-from benchmarks.keys import AUTO, HILO, INTEGER, UUID7, beside_each
+from benchmarks.keys import HILO, MODELS, beside_each
 from benchmarks.proxy import in_process
 from benchmarks.results import Finding, Result, Skipped, compared
 from benchmarks.rounds import by_clock, interleaved
@@ -28,7 +28,6 @@ from django_hilo.generator import return_ranges
 # Orders of a graph, by the milliseconds that a round trip takes longer.
 ORDERS = {1: 10_000, 10: 1_000}
 PORTS = {POSTGRES: 5432, MARIADB: 3306, MYSQL: 3306}
-RIVALS = {"": AUTO, "_uuid7": UUID7}
 
 
 def measure(bench: Bench) -> Iterator[Finding]:
@@ -56,7 +55,7 @@ def measure(bench: Bench) -> Iterator[Finding]:
 
 def requests(bench: Bench, where: str) -> Iterator[Result]:
     """Compare the whole time of orders, each in a transaction."""
-    for found in graph.requests(bench, FAR, where, bench.scaled(30, 3), RIVALS):
+    for found in graph.requests(bench, FAR, where, bench.scaled(30, 3)):
         if found.key.endswith("_wall"):
             yield replace(found, key=found.key.replace("_wall", "_far"))
 
@@ -67,11 +66,11 @@ def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]
     where = f"{title}, {count:,} orders, {away} ms away"
     turns = {
         name: partial(graph.in_bulk, *graph.GRAPHS[name], FAR, count)
-        for name in (HILO, INTEGER, AUTO, UUID7, graph.LOOP)
+        for name in (*MODELS, graph.LOOP)
     }
     took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
     whole = by_clock(took)["_wall"]
-    yield from beside_each("graph", whole, where, "ms", "_far", RIVALS)
+    yield from beside_each("graph", whole, where, "ms", "_far")
     pairs = {"graph_loop_far": (graph.LOOP, HILO)}
     yield from compared(whole, pairs, where, "ms")
     empty(FAR, *(model for name in turns for model in graph.GRAPHS[name]))

@@ -14,10 +14,8 @@ from benchmarks.databases import POSTGRES, TITLES, empty
 from benchmarks.keys import (
     AUTO,
     HILO,
-    INTEGER,
     MODELS,
     OURS,
-    RIVALS,
     beside_each,
     creator,
     new_keys,
@@ -73,19 +71,14 @@ def measure(bench: Bench) -> Iterator[Finding]:
         yield statements(alias)
 
 
-def requests(
-    bench: Bench, using: str, where: str, rounds: int, rivals: Any = RIVALS
-) -> Iterator[Result]:
+def requests(bench: Bench, using: str, where: str, rounds: int) -> Iterator[Result]:
     """Compare orders with their lines, each in a transaction."""
     warm(using)
-    turns = {
-        name: partial(_requests, *MODELS[name], using)
-        for name in (HILO, INTEGER, *rivals.values())
-    }
+    turns = {name: partial(_requests, *MODELS[name], using) for name in MODELS}
     with only_new_garbage():
         took = interleaved(turns, rounds, bench.seconds(15), bench.seed)
     for clock, figures in by_clock(took).items():
-        yield from beside_each("request", figures, where, "ms", clock, rivals)
+        yield from beside_each("request", figures, where, "ms", clock)
 
 
 def graphs(bench: Bench, using: str) -> Iterator[Finding]:

@@ -77,9 +77,9 @@ def new_keys(model: Any, using: str, count: int) -> Sequence[Any]:
 def from_sequence(model: Any, using: str, count: int) -> Sequence[int]:
     """Take the next values of a `BigAutoField` on PostgreSQL, in one query."""
     with connections[using].cursor() as cursor:
+        # By its name: pg_get_serial_sequence() would be called for each row.
         cursor.execute(
-            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) "
-            "FROM generate_series(1, %s)",
-            [model._meta.db_table, count],
+            "SELECT nextval(CAST(%s AS regclass)) FROM generate_series(1, %s)",
+            [f"{model._meta.db_table}_id_seq", count],
         )
         return [number for (number,) in cursor.fetchall()]

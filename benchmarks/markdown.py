@@ -82,7 +82,7 @@ def compared(results: list[Result]) -> Iterator[str]:
     for found in results:
         place, *rest = at(found)
         column = ", ".join(rest) or place if is_single else place
-        name = found.goal.what if is_single else ", ".join([found.goal.what, *rest])
+        name = found.goal.what if is_single else label_of(found)
         label = (name, found.goal.beside) if len(besides) > 1 else (name,)
         rows.setdefault(label, {})[column] = cell(found)
     columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
@@ -99,12 +99,26 @@ def at(found: Result) -> list[str]:
     return found.where.split(", ", 1)
 
 
+def place_of(found: Result) -> str:
+    """Return the database of a result."""
+    return at(found)[0]
+
+
+def label_of(found: Result) -> str:
+    """Return the first cell of a result's row, in a table with several databases."""
+    return ", ".join([found.goal.what, *at(found)[1:]])
+
+
 def cell(found: Result) -> str:
     """Return a ratio of time in words, or a figure with its unit."""
     goal, median = found.goal, found.figure.median
-    if goal.unit != "x":
-        return number(median, goal.unit)
-    return in_words(1 / median if goal.at_most else median)
+    return in_words(speed(found)) if goal.unit == "x" else number(median, goal.unit)
+
+
+def speed(found: Result) -> float:
+    """Return how many times as fast ours is."""
+    median = found.figure.median
+    return 1 / median if found.goal.at_most else median
 
 
 def in_words(speed: float) -> str:
