@@ -33,7 +33,7 @@ UUID4 = "`str(uuid.uuid4())`"
 AUTO, UUID7 = "`BigAutoField`", "`UUIDField`, uuid7"
 SEQUENCES = "django-sequences"
 LOOP = "`CharField`, ids of a loop"
-TEXT, INTEGER = "`HiLoField`", "`HiLoBigAutoField`"
+TEXT, INTEGER, GAPLESS = "`HiLoField`", "`HiLoBigAutoField`", "`GaplessIdField`"
 KEYS = {"_text": TEXT, "_integer": INTEGER}
 RIVALS = {"": AUTO, "_uuid7": UUID7, "_sequences": SEQUENCES}
 # What the rows of a clock say of it.
@@ -76,8 +76,8 @@ QUESTIONS = (
         "CPU time of rows in one transaction; whole time of rows that are committed "
         "one by one. django-sequences locks its counter until the commit, so its "
         "numbers have no gaps.",
-        tuple(
-            _beside_each(
+        (
+            *_beside_each(
                 "create",
                 CREATE,
                 ONE_BY_ONE,
@@ -87,7 +87,16 @@ QUESTIONS = (
                     "_text_uuid7": (0.7, 0.78, 0.75),
                     "_text_wall": (0.97, 0.97, 0.97),
                 },
-            )
+            ),
+            *(
+                _at_least(
+                    f"create_gapless{clock}",
+                    f"{CREATE}, {GAPLESS}{said}",
+                    SEQUENCES,
+                    0.5,
+                )
+                for clock, said in ONE_BY_ONE.items()
+            ),
         ),
         "create",
     ),

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.bench import Bench
 from benchmarks.databases import TITLES, empty
-from benchmarks.keys import MODELS, beside_each, creator
+from benchmarks.keys import MODELS, SEQUENCES, beside_each, creator
 from benchmarks.reservations import counted
-from benchmarks.results import Finding, Peers, Result
+from benchmarks.results import Finding, Peers, Result, compared
 from benchmarks.rounds import (
     PROCESSOR,
     Spread,
@@ -22,14 +22,22 @@ from benchmarks.rounds import (
     seconds_of,
     spreads,
 )
-from benchmarks.shop.models import NumberOrder, Order, UlidOrder, UuidOrder
+from benchmarks.shop.models import (
+    GaplessOrder,
+    NumberOrder,
+    Order,
+    UlidOrder,
+    UuidOrder,
+)
 
 # Of a turn. The fewer, the more rounds there are, and the less the machine changes
 # inside one.
 ROWS = 10
 # Of a turn that is one transaction: its commit is no part of a save.
 TOGETHER = 50
+GAPLESS = "GaplessIdField"
 ORDERS = {
+    GAPLESS: GaplessOrder,
     **{name: order for name, (order, _) in MODELS.items()},
     "UUIDField, uuid4": UuidOrder,
     "CharField, ULID": UlidOrder,
@@ -41,15 +49,18 @@ def measure(bench: Bench) -> Iterator[Finding]:
     for alias in bench.aliases:
         yield statements(alias)
         warm(alias)
-        together = {name: partial(_in_one, ORDERS[name], alias) for name in MODELS}
+        of_one = (GAPLESS, *MODELS)
+        together = {name: partial(_in_one, ORDERS[name], alias) for name in of_one}
         alone = {name: partial(turn, model, alias) for name, model in ORDERS.items()}
         rounds, seconds = bench.scaled(150, 9), bench.seconds(15)
         with only_new_garbage():
             processor = interleaved(together, rounds, seconds, bench.seed)
             whole = interleaved(alone, rounds, seconds, bench.seed)
         empty(alias, *ORDERS.values())
-        yield from beside_each("create", processor, TITLES[alias], "us a row")
-        yield from beside_each("create", whole, TITLES[alias], "us a row", "_wall")
+        for clock, figures in (("", processor), ("_wall", whole)):
+            yield from beside_each("create", figures, TITLES[alias], "us a row", clock)
+            pairs = {f"create_gapless{clock}": (SEQUENCES, GAPLESS)}
+            yield from compared(figures, pairs, TITLES[alias], "us a row")
         if alias == bench.server:
             title = f"`create()` and its commit, {TITLES[alias]}"
             yield Peers(title, "us a row", spreads(whole, 1e6), "create")

@@ -12,7 +12,7 @@ from django.db import models, transaction
 from sequences import get_next_value
 from ulid import ULID
 
-from django_hilo.fields import HiLoBigAutoField, HiLoField
+from django_hilo.fields import GaplessIdField, HiLoBigAutoField, HiLoField
 from django_hilo.managers import HiLoManager
 
 
@@ -175,6 +175,10 @@ class Sequenced(Ordered):
 
 class SequencesOrder(Sequenced):
     pass
+
+
+class GaplessOrder(Ordered):
+    id = GaplessIdField(primary_key=True)
 
 
 class SequencesLine(Ordered):

@@ -34,12 +34,17 @@ def next_gapless_numbers(
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
         raise ValueError(f"n must be an integer from 1 to 2^62-1, not {n!r}.")
-    collection = check_counter_name(collection).lower()
-
-    last = _change(
-        collection, using, lambda last: _next_last(collection, last, n, using)
-    )
+    last = _add(check_counter_name(collection).lower(), n, using)
     return range(last - n + 1, last + 1)
+
+
+def _add(collection: str, n: int, using: str, *, savepoint: bool = True) -> int:
+    return _change(
+        collection,
+        using,
+        lambda last: _next_last(collection, last, n, using),
+        savepoint=savepoint,
+    )
 
 
 def _next_last(collection: str, last: int, n: int, using: str) -> int:
@@ -60,19 +65,17 @@ def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
 
     As `next_gapless_numbers`, with a few statements for all, which are locked in one
     order: processes that need the same ones wait for each other, and do not deadlock.
+    The caller is in a transaction or savepoint that an error rolls back.
     """
     from django_hilo.models import GaplessCounter
 
     def operate(db: str) -> dict[str, int]:
         connection, rows = connections[db], GaplessCounter.objects.using(db)
-        with transaction.atomic(using=db):
-            with dialect_of(connection).bounded_wait(connection):
-                found = list(
-                    rows.select_for_update().filter(pk__in=counts).order_by("pk")
-                )
-            for row in found:
-                row.last = _next_last(row.pk, row.last, counts[row.pk], using)
-            rows.bulk_update(found, ["last"])
+        with dialect_of(connection).bounded_wait(connection):
+            found = list(rows.select_for_update().filter(pk__in=counts).order_by("pk"))
+        for row in found:
+            row.last = _next_last(row.pk, row.last, counts[row.pk], using)
+        rows.bulk_update(found, ["last"])
         return {row.pk: row.last for row in found}
 
     last: dict[str, int] = {}
@@ -81,7 +84,9 @@ def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
         last = retry(operate, using, what, bound=True)
     # Some are missing, or there is only one.
     for name in sorted(counts.keys() - last.keys()):
-        last[name] = next_gapless_numbers(name, counts[name], using)[-1]
+        last[name] = _add(
+            check_counter_name(name), counts[name], using, savepoint=False
+        )
     ends = {name: last[name] + 1 for name in counts}
     return {name: range(ends[name] - n, ends[name]) for name, n in counts.items()}
 
@@ -159,26 +164,28 @@ def guard_save(instance: Any, raw: bool, using: str, **kwargs: object) -> None:
         instance.last = max(instance.last, stored.last)
 
 
-def _change(collection: str, using: str, change: Callable[[int], int]) -> int:
+def _change(
+    collection: str,
+    using: str,
+    change: Callable[[int], int],
+    *,
+    savepoint: bool = True,
+) -> int:
     """Change the last number of a collection, and return it.
 
-    The row is locked until the caller's transaction ends. A missing one is inserted
-    first: SQLite fails at once if a transaction reads first and writes later, and on
-    MariaDB locking a missing row would lock the gap, in which several first callers
-    block each other.
+    The row is locked until the caller's transaction ends.
     """
     from django_hilo.models import GaplessCounter
 
     def operate(db: str) -> int:
         connection, row = connections[db], GaplessCounter(collection=collection, last=0)
-        with transaction.atomic(using=db):
+        with transaction.atomic(using=db, savepoint=savepoint):
             dialect = dialect_of(connection)  # an open one: MySQL or MariaDB
-            rows = GaplessCounter.objects.using(db).filter(pk=collection)
             with dialect.bounded_wait(connection):
-                dialect.insert_or_lock(connection, row)
-                before = rows.select_for_update().get().last
+                before = dialect.locked(connection, row).last
             last = change(before)
             if last != before:
+                rows = GaplessCounter.objects.using(db).filter(pk=collection)
                 rows.update(last=last)
         return last
 

@@ -203,18 +203,20 @@ def test_it_comes_back_after_an_error_too(settings):
 
 @pytest.mark.skipif(CHOSEN != "postgres", reason="of PostgreSQL")
 def test_the_bound_takes_two_statements():
+    next_gapless_number("letters")
     with transaction.atomic(), CaptureQueriesContext(connection) as queries:
         next_gapless_number("letters")
+    starts = " ".join(query["sql"].split()[0] for query in queries)
+    assert starts == "SAVEPOINT SELECT SELECT SELECT UPDATE RELEASE"
+
+
+def test_a_row_and_its_number_have_one_savepoint():
+    Letter().save()
+    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+        Letter().save()
     starts = [query["sql"].split()[0] for query in queries]
-    assert starts == [
-        "SAVEPOINT",
-        "SELECT",
-        "INSERT",
-        "SELECT",
-        "SELECT",
-        "UPDATE",
-        "RELEASE",
-    ]
+    assert starts.count("SAVEPOINT") == 1
+    assert starts.count("UPDATE") == 1
 
 
 def test_a_missing_table_names_the_command():

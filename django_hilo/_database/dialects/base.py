@@ -85,10 +85,12 @@ class Dialect:
         """Bound the wait for locks in the caller's transaction within the block."""
         yield
 
-    def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
-        """Insert a row, unless there is one with its key."""
+    def locked(self, connection: BaseDatabaseWrapper, row: Model) -> Any:
+        """Lock and return the row with the key of this one, which may be missing."""
         rows = type(row)._default_manager.using(connection.alias)
+        # First: SQLite fails at once if a transaction reads first and writes later.
         rows.bulk_create([row], ignore_conflicts=True)
+        return rows.select_for_update().get(pk=row.pk)
 
     def id_type(self, max_length: int) -> str | None:
         """Return the column type of text ids, None for Django's own."""

@@ -120,11 +120,11 @@ class MySQL(Dialect):
                 rows_of(connection, restore)
             raise
 
-    def insert_or_lock(self, connection: BaseDatabaseWrapper, row: Model) -> None:
-        """Insert a row, or lock the one that has its key.
+    def locked(self, connection: BaseDatabaseWrapper, row: Model) -> Any:
+        """Lock and return the row with the key of this one, which may be missing.
 
         INSERT IGNORE would share the lock among several first callers, each of whom
-        then waits for the others.
+        then waits for the others; and a lock of a missing row is one of the gap.
         """
         fields, meta = row._meta.fields, row._meta
         columns = ", ".join(f"`{field.column}`" for field in fields)
@@ -136,6 +136,8 @@ class MySQL(Dialect):
             f"{insert} ON DUPLICATE KEY UPDATE {key} = {key}",
             [field.value_from_object(row) for field in fields],
         )
+        rows = type(row)._default_manager.using(connection.alias)
+        return rows.select_for_update().get(pk=row.pk)
 
     def last_default(self, connection: BaseDatabaseWrapper, table: str) -> list[Any]:
         # information_schema says for a day what it said first.

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
 
 from django_hilo._database.dialects.base import (
     POOLED,
@@ -152,6 +153,11 @@ class PostgreSQL(Dialect):
         # After an error the savepoint's rollback restores them.
         restore = ", ".join(f"set_config('{each}', %s, true)" for each in bounds)
         rows_of(connection, f"SELECT {restore}", found[0][: len(bounds)])
+
+    def locked(self, connection: BaseDatabaseWrapper, row: Model) -> Any:
+        rows = type(row)._default_manager.using(connection.alias)
+        found = rows.select_for_update().filter(pk=row.pk).first()
+        return found or super().locked(connection, row)
 
     def id_type(self, max_length: int) -> str | None:
         # The long name of varchar keeps Django from adding a second index for LIKE, to
