@@ -28,13 +28,14 @@ TASKS = (
 )
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "From PostgreSQL to the worst of four databases, in CPU time, with numbers in "
-    "memory (far away: whole time, with two reservations). *25% faster* means that "
-    "the other takes 1.25 times as long. A request inserts an order with five lines, "
-    "a graph 2,000 of them; bulk rows go by COPY, elsewhere by `executemany()`. "
-    "Indexes: a million lines and their orders, by one process, by eight in turn. "
-    "More [benchmarks](docs/explanation/benchmarks.md): integer keys, whole time, "
-    "tests, `LOAD DATA`."
+    "CPU time with numbers in memory, on PostgreSQL to the worst of four databases "
+    "(the row *10 ms away*: whole time, with two reservations). *25% faster* means "
+    "that the other takes 1.25 times as long. A request inserts an order with five "
+    "lines, a graph 2,000. Bulk rows are sent by COPY, or by `executemany()` on "
+    "other databases. Indexes are those of a million lines and their orders, "
+    "inserted by one process (by eight taking turns). "
+    "[More](docs/explanation/benchmarks.md): integer keys, whole time, tests, `LOAD "
+    "DATA`."
 )
 
 
@@ -83,7 +84,7 @@ def indexes(report: Report) -> Iterator[str]:
             for name, spread in each.candidates.items()
             if key in name.split(", ") or key == name
         )
-        return f"{one} and {eight} MB"
+        return f"{one} ({eight}) MB"
 
     yield row((f"indexes, {TEXT}: {size(TEXT)}", *map(size, COLUMNS)))
 
