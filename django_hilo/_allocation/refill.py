@@ -2,7 +2,7 @@
 
 One thread reserves a range of a counter while the others wait for it; the memory is not
 locked meanwhile, and errors are shared. `_database.which_connection` chooses the
-connection.
+connection: on the process's own, reservations of several counters queue, too.
 """
 
 import threading
