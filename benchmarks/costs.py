@@ -28,12 +28,12 @@ TASKS = (
 )
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "CPU time with numbers in memory, on PostgreSQL to the worst of four databases "
-    "(the row *10 ms away*: whole time, with two reservations). *25% faster* means "
-    "that the other takes 1.25 times as long. A request inserts an order with five "
-    "lines, a graph 2,000. Bulk rows are sent by COPY, or by `executemany()` on "
-    "other databases. Indexes are those of a million lines and their orders, "
-    "inserted by one process (by eight taking turns). "
+    "CPU time, with numbers in memory: *x to y* is PostgreSQL to the worst of four "
+    "databases (row *10 ms away*: whole time, with two reservations). *25% faster* "
+    "means that the other takes 1.25 times as long. A request inserts an order with "
+    "five lines, a graph 2,000. Bulk rows are sent by COPY, or by `executemany()` on "
+    "other databases. Indexes: a million lines and their orders, inserted by one "
+    "process (in parentheses: by eight in turn). "
     "[More](docs/explanation/benchmarks.md): integer keys, whole time, tests, `LOAD "
     "DATA`."
 )
