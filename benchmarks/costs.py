@@ -31,11 +31,10 @@ ANSWER = (
     "CPU time, with numbers in memory: *x to y* is PostgreSQL to the worst of four "
     "databases (row *10 ms away*: whole time, with two reservations). *25% faster* "
     "means that the other takes 1.25 times as long. A request inserts an order with "
-    "five lines, a graph 2,000. Bulk rows are sent by COPY, or by `executemany()` on "
-    "other databases. Indexes: a million lines and their orders, inserted by one "
-    "process (in parentheses: by eight in turn). "
-    "[More](docs/explanation/benchmarks.md): integer keys, whole time, tests, `LOAD "
-    "DATA`."
+    "five lines, a graph 2,000. Bulk rows go by COPY, on other databases by "
+    "`executemany()`. Indexes: a million lines and their orders, inserted by one "
+    "process (by eight in turn). django-sequences leaves no gaps. "
+    "[More](docs/explanation/benchmarks.md): integer keys, tests, `LOAD DATA`."
 )
 
 

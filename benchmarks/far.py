@@ -19,10 +19,11 @@ from benchmarks.databases import (
     empty,
     reached_by,
 )
-from benchmarks.keys import HILO, MODELS, beside_each
+from benchmarks.keys import HILO, MODELS, OURS, beside_each
 from benchmarks.proxy import in_process
 from benchmarks.results import Finding, Result, Skipped, compared
 from benchmarks.rounds import by_clock, interleaved
+from benchmarks.shop.models import PrefetchedLine, PrefetchedOrder
 from django_hilo.generator import return_ranges
 
 # Orders of a graph, by the milliseconds that a round trip takes longer.
@@ -68,12 +69,17 @@ def graphs(bench: Bench, title: str, away: int, orders: int) -> Iterator[Result]
         name: partial(graph.in_bulk, *graph.GRAPHS[name], FAR, count)
         for name in (*MODELS, graph.LOOP)
     }
+    pairs = {"graph_loop_far": (graph.LOOP, HILO)}
+    if title == TITLES[POSTGRES]:
+        models = (PrefetchedOrder, PrefetchedLine)
+        turns[graph.PREFETCHED] = partial(graph.in_bulk, *models, FAR, count)
+        for key, ours in OURS.items():
+            pairs[f"graph{key}_prefetched_far"] = (graph.PREFETCHED, ours)
     took = interleaved(turns, bench.scaled(5, 3), bench.seconds(40), bench.seed)
     whole = by_clock(took)["_wall"]
     yield from beside_each("graph", whole, where, "ms", "_far")
-    pairs = {"graph_loop_far": (graph.LOOP, HILO)}
     yield from compared(whole, pairs, where, "ms")
-    empty(FAR, *(model for name in turns for model in graph.GRAPHS[name]))
+    empty(FAR, *(model for models in graph.GRAPHS.values() for model in models))
 
 
 def reservation(bench: Bench, where: str) -> Iterator[Finding]:

@@ -165,7 +165,7 @@ QUESTIONS = (
         "`BigAutoField` before the insert, on PostgreSQL only: AUTO_INCREMENT and "
         "SQLite's rowid can't give keys in advance. *Keys unknown* means that the "
         "database sets them, so the program can't send rows that refer to these. The "
-        "last rows compare COPY with objects and `bulk_create()`, for each key. "
+        "last rows compare tuples with objects and `bulk_create()`, for each key. "
         "`LOAD DATA` needs a server that allows `local_infile`.",
         (
             *_beside_each(
@@ -222,9 +222,9 @@ QUESTIONS = (
     ),
     Question(
         "What if the server is far away?",
-        "Whole time with a server that answers 1 or 10 ms later. The orders of a graph "
-        "have five lines each; its time has two reservations. On MySQL, orders with a "
-        "`BigAutoField` are saved one by one.",
+        "Whole time with a server that answers 1 or 10 ms later. A graph, whose orders "
+        "have five lines each, makes two reservations, a request none. On MySQL, "
+        "orders with a `BigAutoField` are saved one by one.",
         (
             *_beside_each("request", REQUEST, {"_far": ""}, other=0.95),
             *_beside_each(
@@ -235,6 +235,12 @@ QUESTIONS = (
                     "_text_far": (0.83, 0.83, 0.83),
                     "_integer_far": (0.89, 0.89, 0.89),
                 },
+            ),
+            *(
+                _at_least(
+                    f"graph{key}_prefetched_far", f"{GRAPH}, {title}", PREFETCHED, 0.6
+                )
+                for key, title in KEYS.items()
             ),
             _at_least("graph_loop_far", f"{GRAPH}, {TEXT}", LOOP, 0.93),
             _at_most("reservation_far", RESERVATION, NUMBER, 4),
