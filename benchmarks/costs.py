@@ -28,13 +28,14 @@ TASKS = (
 )
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "CPU time, with numbers in memory: *x to y* is PostgreSQL to the worst of four "
-    "databases (row *10 ms away*: whole time, with two reservations). *25% faster* "
-    "means that the other takes 1.25 times as long. A request inserts an order with "
-    "five lines, a graph 2,000. Bulk rows go by COPY, on other databases by "
-    "`executemany()`. Indexes: a million lines and their orders, inserted by one "
-    "process (by eight in turn). django-sequences leaves no gaps. "
-    "[More](docs/explanation/benchmarks.md): integer keys, tests, `LOAD DATA`."
+    "CPU time, with numbers in memory, from PostgreSQL to the worst of four "
+    "databases (row *10 ms away*: whole time, two reservations). *25% faster* means "
+    "that the other takes 1.25 times as long. A request inserts an order with five "
+    "lines, a graph 2,000 such orders. Bulk rows go by COPY (elsewhere "
+    "`executemany()`); `nextval()` gets a `BigAutoField`'s keys in advance. Indexes: "
+    "a million lines and their orders, inserted by one process (by eight, which "
+    "alternate). django-sequences leaves no gaps. "
+    "[More](docs/explanation/benchmarks.md): integer keys, tests."
 )
 
 
@@ -55,8 +56,8 @@ def cell(results: list[Result], task: str, rival: str) -> str:
         if label_of(found) == task and f"{beside},".startswith(f"{rival},"):
             way = beside[len(rival) :].removeprefix(", ")
             figures.setdefault(way, {})[place_of(found)] = speed(found)
-    shown = [span(speeds) + f" ({way})" * bool(way) for way, speeds in figures.items()]
-    return ", ".join(shown) or "not measured"
+    shown = [f"{way}: " * bool(way) + span(speeds) for way, speeds in figures.items()]
+    return "; ".join(shown) or "not measured"
 
 
 def span(speeds: dict[str, float]) -> str:

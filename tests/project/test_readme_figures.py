@@ -71,10 +71,10 @@ def slower(task, key, cell, said):
 def each_way(cell):
     """Yield how a key was got, and a cell's figure and its worst for it.
 
-    "4% to 9% slower (by a loop), 2x faster to same (by a query)" has two.
+    "4% to 9% slower; by a query: 2x faster to same" has two.
     """
-    for part in cell.split(", "):
-        text, way = re.fullmatch(r"(.*?)(?: \((.*)\))?", part).groups()
+    for part in cell.split("; "):
+        way, text = re.fullmatch(r"(?:(.*): )?(.*)", part).groups()
         first, _, worst = text.partition(" to ")
         if worst and " " not in first:
             first = f"{first} {worst.split()[-1]}"
