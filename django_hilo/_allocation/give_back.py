@@ -1,4 +1,7 @@
-"""Return what memories hold to their counters."""
+"""Return what memories hold to their counters.
+
+`process_hooks` does it when a process ends, through `generator.return_ranges`.
+"""
 
 import logging
 from collections.abc import Iterable

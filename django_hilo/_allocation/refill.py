@@ -1,7 +1,7 @@
 """Ranges that are fetched when memory has too few numbers.
 
 One thread reserves a range of a counter while the others wait for it; the memory is not
-locked meanwhile, and errors are shared. `_database.which_connection` chooses the
+locked meanwhile, and a `HiLoError` is shared. `_database.which_connection` chooses the
 connection: on the process's own, reservations of several counters queue, too.
 """
 

@@ -1,5 +1,7 @@
 """Counters of Hibernate ORM 3 to 7, tested with Hibernate 3.6.10.
 
+Its optimizers are formulas of `formulas`.
+
 ``max_number`` is the highest id that the partner's type allows: Java's ``int`` ends at
 2147483647 and wraps without an error.
 """
