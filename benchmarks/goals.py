@@ -48,7 +48,7 @@ PREFETCHED = f"{AUTO}, `nextval()`"
 UNKNOWN = f"{AUTO}, keys unknown"
 RESERVATION = "a reservation (a whole range)"
 NUMBER = "a number of django-sequences"
-PROCESSES = "rows per second"
+PROCESSES = "time per row"
 INSERT = "multi-row `INSERT`"
 INDEXES = "all indexes"
 
@@ -202,7 +202,7 @@ QUESTIONS = (
     ),
     Question(
         "Do many processes slow each other down?",
-        "Rows per second of all processes together, on the cores named below. With a "
+        "Time per row of all processes together, on the cores named below. With a "
         "counter row or django-sequences, each insert waits for the commits of the "
         "others. The plot shows how many ranges one counter can give.",
         tuple(
