@@ -71,7 +71,7 @@ from django.db import connections, transaction
 from django_hilo._database.own_connection import close_unused
 from django_hilo.models import HiLoDocument
 logging.basicConfig(stream=sys.stdout)
-process._LONGEST_END = 0.1
+process_hooks._LONGEST_END = 0.1
 locked = threading.Event()
 def hold():
     with transaction.atomic():

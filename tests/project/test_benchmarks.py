@@ -64,7 +64,7 @@ class TestPage:
 
 
 class TestCosts:
-    def test_the_worst_of_a_task_is_in_parentheses(self):
+    def test_a_cell_goes_from_postgresql_to_the_worst_of_its_row(self):
         results = [
             _faster("create_text", "PostgreSQL", 0.9),
             _faster("create_text", "MySQL", 0.8),
@@ -73,15 +73,15 @@ class TestCosts:
             _faster("create_integer", "SQLite", 0.1),
         ]
         cell = costs.cell(results, "`create()`, `HiLoField`", "`BigAutoField`")
-        assert cell == "11% (2x) slower"
+        assert cell == "11% to 25% slower"
 
-    def test_keys_that_the_program_does_not_know_count(self):
+    def test_each_way_to_get_the_others_keys_is_named(self):
         results = [
             _faster("load_text", "PostgreSQL", 1.25),
             _faster("load_text_unknown", "PostgreSQL", 0.4),
         ]
         cell = costs.cell(results, "bulk rows, `HiLoField`", "`BigAutoField`")
-        assert cell == "25% faster (2.50x slower)"
+        assert cell == "`nextval()`: 25% faster; keys unknown: 2.50x slower"
 
 
 def _faster(key, where, times):
