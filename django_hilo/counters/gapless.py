@@ -34,11 +34,12 @@ def next_gapless_numbers(
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_NUMBER // 2:
         raise ValueError(f"n must be an integer from 1 to 2^62-1, not {n!r}.")
-    last = _add(check_counter_name(collection).lower(), n, using)
+    last = _add(collection, n, using)
     return range(last - n + 1, last + 1)
 
 
 def _add(collection: str, n: int, using: str, *, savepoint: bool = True) -> int:
+    collection = check_counter_name(collection).lower()
     return _change(
         collection,
         using,
@@ -84,9 +85,7 @@ def next_of_each(counts: dict[str, int], using: str) -> dict[str, range]:
         last = retry(operate, using, what, bound=True)
     # Some are missing, or there is only one.
     for name in sorted(counts.keys() - last.keys()):
-        last[name] = _add(
-            check_counter_name(name), counts[name], using, savepoint=False
-        )
+        last[name] = _add(name, counts[name], using, savepoint=False)
     ends = {name: last[name] + 1 for name in counts}
     return {name: range(ends[name] - n, ends[name]) for name, n in counts.items()}
 
