@@ -18,11 +18,11 @@ def _at_most(key: str, what: str, beside: str, goal: float, unit: str = "x") -> 
     return Goal(key, what, beside, goal, unit, at_most=True)
 
 
-def _each(key: str, what: str, beside: str, bars: Bars) -> Goal:
+def _each(key: str, what: str, beside: str, bars: Bars, is_shown: bool) -> Goal:
     """Return a goal with a bar for each database."""
     sqlite, postgresql, others = bars
     on = {"SQLite": sqlite, "PostgreSQL": postgresql}
-    return Goal(key, what, beside, others, on=on)
+    return Goal(key, what, beside, others, is_shown=is_shown, on=on)
 
 
 def _exactly(key: str, what: str, beside: str, goal: float, unit: str = "x") -> Goal:
@@ -67,7 +67,9 @@ def _beside_each(
             for end, rival in rivals.items():
                 name = f"{key}{end}{clock}"
                 bar = bars.get(name, (other, other, other))
-                yield _each(f"{task}{name}", f"{what}, {title}{said}", rival, bar)
+                label = f"{what}, {title}{said}"
+                is_shown = title == TEXT or rival.startswith(AUTO)
+                yield _each(f"{task}{name}", label, rival, bar, is_shown)
 
 
 QUESTIONS = (

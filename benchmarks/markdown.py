@@ -39,7 +39,8 @@ def rendered(report: Report) -> str:
 def answered(question: Question, report: Report, drawn: set[str]) -> Iterator[str]:
     """Yield a question, its tables and its plot, if anything was measured."""
     peers = [each for each in report.of(Peers) if each.name == question.peers]
-    results = [found for found in report.results if found.goal in question.goals]
+    shown = [goal for goal in question.goals if goal.is_shown]
+    results = [found for found in report.results if found.goal in shown]
     seen = [each for each in report.of(Seen) if each.name == question.seen]
     if not peers and not results and not seen:
         return

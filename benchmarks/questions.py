@@ -20,6 +20,8 @@ class Goal:
     unit: str = "x"
     at_most: bool = False
     exact: bool = False
+    # Whether the page has its row; results.json has all.
+    is_shown: bool = True
     # Other bars, by the database.
     on: Mapping[str, float] = field(default_factory=dict)
 
