@@ -53,7 +53,7 @@ FAULTS = {
     "hilo_raise_max without a floor": [*RESTORED, "RAISE_MAX_ONLY"],
     "a return without a ticket, older than a restore": [*RESTORED, "LENT"],
 }
-SHOWN = ["RavenDB's return", "a restore alone", "a restore under processes"]
+SHOWN = ["RavenDB's return", "a restore under processes"]
 SMALL = ["PROCESSES=2", "LAST=4"]
 
 
