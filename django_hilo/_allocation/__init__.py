@@ -1,1 +1,1 @@
-"""Memory: targets, the ranges a process holds, refills and explicit ids."""
+"""Memory: counters, the ranges a process holds, refills and explicit ids."""

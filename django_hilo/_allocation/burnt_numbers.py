@@ -1,9 +1,9 @@
-"""Numbers of bound ranges that were rolled back, which objects may still have as ids.
+"""Numbers of bound ranges, which objects may still have as ids after a rollback.
 
-The rollback lowered Max again, so another process may reserve such a number. The next
-reservation of this process tells: it starts above all numbers that were burnt, and if
-it found Max under one of them, that number is among those that it skipped, and no other
-process can get it.
+They are burnt when they are taken. The rollback lowered Max again, so another process
+may reserve such a number. The next reservation of this process tells: it starts above
+all numbers that were burnt, and if it found Max under one of them, that number is among
+those that it skipped, and no other process can get it.
 """
 
 from typing import Any

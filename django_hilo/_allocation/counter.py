@@ -142,22 +142,22 @@ class Counter:
         return ids
 
     def fetch(
-        self, capacity: Capacity, count: int, rows: int | None = None
+        self, capacity: Capacity, count: int, highest_row: int | None = None
     ) -> Reserved:
         """Reserve ranges, over all numbers that are known.
 
-        ``rows`` is the highest number of rows, if it was looked for; None: the ranges
-        belong to the caller's transaction.
+        ``highest_row`` is the highest number of rows, 0 if it was not looked for; None:
+        the ranges belong to the caller's transaction.
         """
         held, source, using = self.memory, self.source, self.using
-        is_bound = rows is None
-        if rows is None:
-            rows = source.minimum_of_rows(using)
+        is_bound = highest_row is None
+        if highest_row is None:
+            highest_row = source.minimum_of_rows(using)
         stored = held.stored
         wanted = Wanted(
             size=max(capacity.size, count),
             at_least=max(count, 1),
-            minimum=max(held.seen, self.over, rows),
+            minimum=max(held.seen, self.over, highest_row),
             collection=self.collection,
             capacity=capacity,
         )

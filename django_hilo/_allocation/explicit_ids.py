@@ -1,9 +1,9 @@
 """Keep ranges clear of explicit ids, which callers chose themselves.
 
-The number is remembered at once and written to the counter once per transaction, after
-its commit. If ranges are bound to the transaction, the floor is too: it is written
-inside, and rolls back with the row that needed it. Which ids count is the field's to
-say (`fields._assigned_ids`).
+The number is remembered at once. Floor and Max of the counter are raised over it once
+per transaction, after its commit. If ranges are bound to the transaction, so is this
+write: it rolls back with the row that needed it. Which ids count is the field's to say
+(`fields._assigned_ids`).
 """
 
 import logging
@@ -71,7 +71,11 @@ def drop_held(counter: Counter) -> None:
 
 
 def record(counter: Counter, numbers: Sequence[int], using: str) -> None:
-    """Keep later ranges above the numbers of explicit ids inserted on ``using``."""
+    """Keep later ranges above the numbers of explicit ids.
+
+    The rows are inserted on ``using``, whose commit raises the floor; the counter may
+    be on another database.
+    """
     is_bound, floor = avoid(counter, numbers), Floor(max(numbers))
     if is_bound or floor.number <= counter.memory.stored:
         return
@@ -126,5 +130,5 @@ def _raise_now(counter: Counter, floor: Floor) -> None:
             exc_info=True,
         )
     else:
-        # The floor, not Max: Max may be part of a range that is returned.
+        # Not as Max, which may be part of a range that is returned.
         counter.memory.note_stored(highest)

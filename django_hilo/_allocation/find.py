@@ -127,7 +127,7 @@ def forget_settings(setting: str, **kwargs: object) -> None:
 
 
 def resolve(target: AnyTarget, using: str | None = None) -> Counter:
-    """Return the stored `Counter` of what a caller names.
+    """Return the `Counter` of what a caller names: the database's, not a TestCase's.
 
     ``using`` is the database of the rows. ``None`` asks the routers where the model is
     written, and means "default" for a bare collection. Raises LookupError for an

@@ -97,12 +97,15 @@ class _SteadyMemory(Memory):
 
 
 class InMemorySource(OwnSource):
-    """One of our own counters in a block of a TestCase: a source in memory."""
+    """One of our own counters in a block of a TestCase: a source in memory.
+
+    ``real`` is the counter of the row. Callers get ``counter``: the same one, with this
+    source and its memory.
+    """
 
     def __init__(self, real: Counter, block: Block) -> None:
         source: Any = real.source
         super().__init__(source.collection, source.node_tag)
-        # The one of the row, and the block of the TestCase.
         self.real, self.block = real, block
         # Another one after the process forgot it: then start over its row.
         self.memory_beside = memory.current().memory(real.key)
@@ -144,7 +147,7 @@ class InMemorySource(OwnSource):
         capacity = held.capacity.of_range(*counter.capacities)
         # Until it is held, another thread of the test would reserve the same one.
         with self.block.lock:
-            reserved = counter.fetch(capacity, count, rows=0)
+            reserved = counter.fetch(capacity, count, highest_row=0)
             held.add(reserved.ranges, reserved.capacity)
         if range_reserved.receivers:
             send_reserved(reserved.reservations[0], counter.using)

@@ -37,7 +37,11 @@ class Floor:
 
 @dataclass
 class Bound:
-    """What the work before a mark has done to a counter."""
+    """What the work before a mark has done to a counter.
+
+    The mark has it among its ``values``: a commit calls `commit`, and a rollback drops
+    the value (`Mark.settle`).
+    """
 
     key: Key
     ranges: list[CachedRange] = field(default_factory=list)

@@ -74,7 +74,8 @@ class Memory:
         self._lock = Lock()
         self._ranges: deque[CachedRange] = deque()  # in the order in which they came
         self.refill: Refill | None = None
-        # The highest number known to exist or to be reserved; ranges start over it.
+        # The highest number known to exist or to be reserved; ranges start over it. The
+        # next two are never higher.
         self.seen = 0
         # The highest explicit number, which a return must not forget.
         self.explicit = 0

@@ -34,12 +34,12 @@ def refill(counter: Counter, count: int) -> list[Slice] | None:
             connection.ensure_connection()
     # Another thread that waits for us may have locked the table.
     is_known = held.source is not None
-    rows = 0 if is_known else counter.source.minimum_of_rows(counter.using)
+    highest_row = 0 if is_known else counter.source.minimum_of_rows(counter.using)
     mine = Refill()
     try:
         others = held.begin_refill(mine)
         if others is None:
-            return _refill_as(mine, counter, count, rows)
+            return _refill_as(mine, counter, count, highest_row)
     finally:
         # A signal handler may raise anywhere, even in the first call.
         if not mine.is_over:
@@ -49,13 +49,13 @@ def refill(counter: Counter, count: int) -> list[Slice] | None:
 
 
 def _refill_as(
-    mine: Refill, counter: Counter, count: int, rows: int
+    mine: Refill, counter: Counter, count: int, highest_row: int
 ) -> list[Slice] | None:
     """Reserve a range and take from it; other threads wait, and take from it too."""
     held = counter.memory
     try:
         capacity = held.capacity.of_range(*counter.capacities)
-        reserved = counter.fetch(capacity, count, rows)
+        reserved = counter.fetch(capacity, count, highest_row)
         slices = held.add(reserved.ranges, reserved.capacity, count, reserved.skipped)
     except BaseException as error:
         held.end_refill(mine, error)

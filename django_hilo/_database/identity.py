@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class DatabaseKey(NamedTuple):
-    """Identify a database, whatever its alias is called."""
+    """An alias, and the database and schema that it stood for."""
 
     alias: str
     name: str

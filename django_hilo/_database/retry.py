@@ -74,7 +74,8 @@ def retry(
     - ``if_missing``: the message if the counter's table is missing. None: the table is
       ours, and may also be of an older version.
     - ``retry_for``: seconds; None: ``HILO["RETRY_FOR"]``.
-    - ``bound``: the result of `in_callers_transaction`, if it is known.
+    - ``bound``: whether ``operate`` works on the caller's connection, where nothing is
+      tried again; None: as `in_callers_transaction` says.
     """
     connection = connections[using]
     dialect = dialect_of(connection)
