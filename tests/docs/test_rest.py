@@ -9,10 +9,9 @@ import pytest
 from tests.support.pages import Follower, fences, page
 from tests.support.projects import project_in
 
-# Sends requests, a line of JSON each, and prints the answers; cursors are those of DRF.
+# Sends requests, a line of JSON each, and prints the answers.
 CLIENT = """
-    import base64, json, sys
-    from urllib.parse import urlencode
+    import json, sys
     from django.contrib.auth.models import User
     from rest_framework.test import APIClient
     from shop.imports import ImportOrder
@@ -25,9 +24,6 @@ CLIENT = """
         if method == "HIDE":
             ImportOrder.get_queryset = lambda self: Order.objects.filter(note=body)
             continue
-        if method == "PAGE":
-            cursor = base64.b64encode(urlencode(body).encode()).decode()
-            method, path, body = "GET", path + "?" + urlencode({"cursor": cursor}), None
         answer = client.generic(
             method, "/api/" + path, json.dumps(body), content_type="application/json"
         )
@@ -137,17 +133,3 @@ class TestIdsThatAClientGenerated:
             ("PUT", "imports/orders/35-A/", {"note": "ours"}),
         )
         assert refused == (400, {"id": ["orders/35-A is taken."]})
-
-
-class TestTheNewestFirst:
-    def test_pages(self, api):
-        makes = [("POST", "orders/", {})] * 101
-        *_, newest, page = api.ask(
-            *makes,
-            ("GET", "newest-orders/", None),
-            ("PAGE", "newest-orders/", {"o": 100}),
-        )
-        ids = [
-            order["id"] for order in [*newest.body["results"], *page.body["results"]]
-        ]
-        assert ids == [f"orders/{number}-A" for number in range(101, 0, -1)]
