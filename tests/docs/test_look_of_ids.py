@@ -70,7 +70,7 @@ ROLLED_BACK = """
         transaction.set_rollback(True)
     print(Invoice.objects.create(tenant=tenant, date="2028-01-01").number)
 """
-# As the page deletes the counters of a tenant; its number is the test's own.
+# A tenant whose rows and counters are deleted begins again.
 DELETED = """
     from django_hilo.models import GaplessCounter, HiLoDocument
     from shop.models import Invoice, Tenant, Ticket
