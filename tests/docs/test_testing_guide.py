@@ -18,13 +18,36 @@ REGION = """
 
 class Region(models.Model):
     id = HiLoField(primary_key=True)
+    name = models.CharField(max_length=50, default="")
     objects = HiLoManager()
+"""
+FACTORIES = """
+    from factory import LazyAttribute, SubFactory
+    from factory.django import DjangoModelFactory
+    from shop.models import Customer, Order, Region
+
+    class CustomerFactory(DjangoModelFactory):
+        class Meta:
+            model = Customer
+
+    class OrderFactory(DjangoModelFactory):
+        customer = SubFactory(CustomerFactory)
+
+        class Meta:
+            model = Order
+
+    class RegionFactory(DjangoModelFactory):
+        id = LazyAttribute(lambda region: Region.objects.next_id())
+        name = LazyAttribute(lambda region: f"region {region.id}")
+
+        class Meta:
+            model = Region
 """
 MORE = """
     from django.test import TestCase, TransactionTestCase
     from django_hilo.testing import HiLoTestMixin
     from shop.models import Customer, Order, Region
-    from shop.tests.factories import CustomerFactory, OrderFactory
+    from shop.tests.factories import CustomerFactory, OrderFactory, RegionFactory
 
     class TestFactories(TestCase):
         def test_create(self):
@@ -32,7 +55,8 @@ MORE = """
             assert OrderFactory().id == "orders/1-A"
 
         def test_an_attribute_made_of_the_id(self):
-            assert OrderFactory(named=True).reference == "order orders/1-A"
+            region = RegionFactory()
+            assert region.name == f"region {region.pk}"
 
         def test_many(self):
             customer = CustomerFactory()
@@ -97,6 +121,7 @@ def project(tmp_path, transactional_db) -> Iterator[Project]:
         for path, text in FILES.items():
             project.write(path, text)
         project.write("shop/models.py", FILES["shop/models.py"] + REGION)
+        project.write("shop/tests/factories.py", FACTORIES)
         project.write("shop/tests/test_more.py", MORE)
         project.write("shop/tests/test_live.py", LIVE)
         project.set(
@@ -125,7 +150,7 @@ def project(tmp_path, transactional_db) -> Iterator[Project]:
 
 
 def test_all_code_of_the_page_is_run():
-    assert len(FILES) == PAGE.count("```python") == 4
+    assert len(FILES) == PAGE.count("```python") == 3
 
 
 @pytest.mark.parametrize("options", [[], ["--parallel=2"], ["--reverse"]])
@@ -141,19 +166,19 @@ def test_by_django(project, options):
         "shop.tests.test_orders",
         "shop.tests.test_more",
     )
-    assert "Found 10 test(s)" in output
+    assert "Found 9 test(s)" in output
 
 
 @pytest.mark.parametrize("options", [[], ["-n2"]])
 def test_by_pytest(project, options):
-    assert "17 passed" in project.pytest(*options)
+    assert "15 passed" in project.pytest(*options)
 
 
 def test_by_pytest_again_on_the_same_database(project):
     try:
-        assert "17 passed" in project.pytest("--reuse-db", "--create-db")
+        assert "15 passed" in project.pytest("--reuse-db", "--create-db")
         # A flush has emptied what the migration filled, as with any key.
         others = ["-k", "not OfAMigration"]
-        assert "13 passed" in project.pytest("--reuse-db", *others)
+        assert "11 passed" in project.pytest("--reuse-db", *others)
     finally:
         project.pytest("--create-db", "-k", "serialized")  # drops it at its end

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 DOCS = (PROJECT / "docs/how-to/sharding.md").read_text()
 KEY, ANCHOR_KEY = 'KEY = "id"\n', 'KEY = "id anchor_ops"\n'
-# A model that no other refers to, as the text has it.
+# A model that no other refers to.
 EVENT = """
 
 from django_hilo.fields import BucketField
