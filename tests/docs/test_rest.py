@@ -9,9 +9,10 @@ import pytest
 from tests.support.pages import Follower, fences, page
 from tests.support.projects import project_in
 
-# Sends requests, a line of JSON each, and prints the answers.
+# Sends requests, a line of JSON each, and prints the answers; cursors are those of DRF.
 CLIENT = """
-    import json, sys
+    import base64, json, sys
+    from urllib.parse import urlencode
     from django.contrib.auth.models import User
     from rest_framework.test import APIClient
     from shop.imports import ImportOrder
@@ -24,6 +25,9 @@ CLIENT = """
         if method == "HIDE":
             ImportOrder.get_queryset = lambda self: Order.objects.filter(note=body)
             continue
+        if method == "PAGE":
+            cursor = base64.b64encode(urlencode(body).encode()).decode()
+            method, path, body = "GET", path + "?" + urlencode({"cursor": cursor}), None
         answer = client.generic(
             method, "/api/" + path, json.dumps(body), content_type="application/json"
         )
@@ -52,10 +56,11 @@ class Api:
         return self.ask(*[("PUT", path, body) for body in bodies])
 
     def ids(self) -> list[str]:
-        """Return the ids of all orders."""
+        """Return the ids of all orders and lines."""
         code = """
-            from shop.models import Order
+            from shop.models import Order, OrderLine
             print(*Order.objects.values_list("pk", flat=True))
+            print(*OrderLine.objects.values_list("pk", flat=True))
         """
         return sorted(self._project.run(code).split())
 
@@ -133,3 +138,96 @@ class TestIdsThatAClientGenerated:
             ("PUT", "imports/orders/35-A/", {"note": "ours"}),
         )
         assert refused == (400, {"id": ["orders/35-A is taken."]})
+
+
+class TestObjectsWithTheirLines:
+    path = "whole-orders/orders/1-A/"
+
+    def start(self, api, *requests):
+        """Make an order of lines 1 and 2, one of line 3, and ask for more."""
+        lines = [{"quantity": 1}, {"quantity": 2}]
+        _, _, first, _, *answers = api.ask(
+            ("POST", "orders/", {}),
+            ("POST", "orders/", {}),
+            ("PUT", self.path, {"lines": lines}),
+            ("PUT", "whole-orders/orders/2-A/", {"lines": lines[:1]}),
+            *requests,
+        )
+        assert [line["id"] for line in first.body["lines"]] == [
+            "OrderLines/1-A",
+            "OrderLines/2-A",
+        ]
+        return answers
+
+    def test_lines_are_kept_made_and_deleted(self, api):
+        lines = [{"quantity": 7}, {"id": "OrderLines/2-A", "quantity": 8}]
+        [answer] = self.start(api, ("PUT", self.path, {"note": "new", "lines": lines}))
+        assert answer.status == 200
+        assert {line["id"]: line["quantity"] for line in answer.body["lines"]} == {
+            "OrderLines/2-A": 8,
+            "OrderLines/4-A": 7,
+        }
+        assert "OrderLines/1-A" not in api.ids()
+
+    def test_a_patch_without_lines(self, api):
+        [answer] = self.start(api, ("PATCH", self.path, {"note": "new"}))
+        assert (answer.status, len(answer.body["lines"])) == (200, 2)
+
+    def test_wrong_lines(self, api):
+        wrong = [
+            None,
+            {},
+            "text",
+            [1],
+            [None],
+            [{}],
+            [{"quantity": 1}] * 1001,
+            [{"quantity": 10**30}],
+            [{"id": "OrderLines/1-A"}],
+            [{"id": None, "quantity": 1}],
+            [{"id": "", "quantity": 1}],
+            [{"id": 1, "quantity": 1}],
+            [{"id": "OrderLines/1-A\0", "quantity": 1}],
+            [{"id": "OrderLines/1-A", "quantity": 5}] * 2,
+            [{"id": "orderlines/1-a", "quantity": 5}],
+            [{"id": "OrderLines/3-A", "quantity": 5}],
+            [{"id": "OrderLines/99-A", "quantity": 5}],
+            [{"id": "9" * 10_000, "quantity": 5}],
+        ]
+        *answers, after = self.start(
+            api,
+            *[("PUT", self.path, {"note": "no", "lines": lines}) for lines in wrong],
+            ("GET", self.path, None),
+        )
+        assert [answer.status for answer in answers] == [400] * len(wrong)
+        assert (after.body["note"], len(after.body["lines"])) == ("", 2)
+
+
+class TestTheNewestFirst:
+    def test_pages(self, api):
+        makes = [("POST", "orders/", {})] * 101
+        *_, newest, page = api.ask(
+            *makes,
+            ("GET", "newest-orders/", None),
+            ("PAGE", "newest-orders/", {"o": 100}),
+        )
+        ids = [
+            order["id"] for order in [*newest.body["results"], *page.body["results"]]
+        ]
+        assert ids == [f"orders/{number}-A" for number in range(101, 0, -1)]
+
+    def test_made_up_cursors(self, api):
+        places = [
+            "text",
+            "\0",
+            "2026-02-30",
+            "0001-01-01T00:00:00+14:00",
+            "9999-12-31T23:59:59-14:00",
+        ]
+        offsets: list[Any] = [-1, 10**30, "text"]
+        cursors = [*[{"p": place} for place in places], *[{"o": o} for o in offsets]]
+        _, *answers = api.ask(
+            ("POST", "orders/", {}),
+            *[("PAGE", "newest-orders/", cursor) for cursor in cursors],
+        )
+        assert {answer.status for answer in answers} <= {200, 404}, answers
