@@ -1,9 +1,10 @@
 """Keep ranges clear of explicit ids, which callers chose themselves.
 
-The number is remembered at once. Floor and Max of the counter are raised over it once
-per transaction, after its commit. If ranges are bound to the transaction, so is this
-write: it rolls back with the row that needed it. Which ids count is the field's to say
-(`fields._assigned_ids`).
+After the INSERT the number is remembered, and held ranges that contain it are dropped
+(in a TestCase all of them). Floor and Max of the counter are raised to it, or higher,
+once per transaction, after its commit. If ranges are bound to the transaction, only the
+counter's row is raised, inside it, and rolls back with the row that needed it. Which
+ids count is said by ``number_in()`` of each kind of field.
 """
 
 import logging

@@ -3,7 +3,9 @@
 A range that had to be reserved on the caller's connection belongs to the caller's
 transaction. Its numbers are taken only there, and those taken are burnt: this process
 does not give them again. The range joins the pool when the transaction commits, and is
-dropped when the transaction, or a savepoint around the reservation, rolls back.
+dropped when the transaction, or a savepoint around the reservation, rolls back: then
+Max is lower again, see `burnt_numbers`. No rollback touches a range that was reserved
+on the own connection.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Bound:
     """What the work before a mark has done to a counter.
 
     The mark has it among its ``values``: a commit calls `commit`, and a rollback drops
-    the value (`Mark.settle`).
+    the value (`_database.transaction.Mark.settle`).
     """
 
     key: Key

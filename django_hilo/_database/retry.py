@@ -1,4 +1,4 @@
-"""Change a counter in short transactions, which are retried as a whole."""
+"""Change a counter in short transactions: retried as a whole after a deadlock, say."""
 
 import logging
 import random

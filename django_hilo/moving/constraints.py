@@ -53,7 +53,7 @@ def _oid(move: Move, table: str) -> Any:
     return move.rows("SELECT to_regclass(%s)::oid", [move.sql.name(table)])[0][0]
 
 
-def mariadb_keys(move: Move) -> list[ForeignKey]:
+def mysql_keys(move: Move) -> list[ForeignKey]:
     """Return the constraints, and those that a crash has left out."""
     sql = move.sql
     ours = {(column.table, column.column): column for column in move.columns}

@@ -14,7 +14,7 @@ from django.db.migrations.state import ProjectState
 from django_hilo._allocation.find import resolve
 from django_hilo.exceptions import HiLoError
 from django_hilo.fields import HiLoField
-from django_hilo.moving import mapping, mariadb, postgresql, preflight, sqlite
+from django_hilo.moving import mapping, mysql, postgresql, preflight, sqlite
 from django_hilo.moving import undeclared_references as undeclared
 from django_hilo.moving.expressions import Sql
 from django_hilo.moving.relations import Generic, columns_of, generic_columns
@@ -23,7 +23,7 @@ from django_hilo.moving.values import Integers, Mapped, Values
 
 _STEPS = {
     "postgresql": postgresql.steps,
-    "mysql": mariadb.steps,
+    "mysql": mysql.steps,
     "sqlite": sqlite.steps,
 }
 
@@ -170,7 +170,7 @@ class MoveKey(FieldOperation):
         move = Move(connection, *found, there, is_new, self.order_by)
         if there:
             is_resumed = connection.vendor == "mysql" and any(
-                mariadb.is_text(move, column) for column in columns
+                mysql.is_text(move, column) for column in columns
             )
             preflight.check_forwards(move, is_resumed)
         else:

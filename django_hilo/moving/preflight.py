@@ -10,7 +10,7 @@ from django_hilo._allocation.find import resolve
 from django_hilo.counters.own import OwnSource
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER, shown
-from django_hilo.moving import mariadb
+from django_hilo.moving import mysql
 from django_hilo.moving.numbering import highest_number, highest_reserved
 from django_hilo.moving.relations import Column, GenericColumn, has_rows
 from django_hilo.moving.steps import Move
@@ -209,7 +209,7 @@ def _strays(
     key = f"t.{sql.name(move.key.column)}"
     reference = f"referring.{sql.name(column.column)}"
     if isinstance(column, GenericColumn) and move.connection.vendor == "mysql":
-        reference = mariadb.collated_as_key(move, reference)
+        reference = mysql.collated_as_key(move, reference)
     return _examples(
         move,
         f"SELECT {shown} FROM {sql.name(column.table)} referring WHERE {condition} "

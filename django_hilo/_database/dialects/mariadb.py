@@ -1,4 +1,4 @@
-"""MariaDB: as MySQL, its errors too, with a bound of its own for idle transactions."""
+"""MariaDB: as MySQL, its errors too, but for idle transactions and AUTO_INCREMENT."""
 
 from typing import Any
 

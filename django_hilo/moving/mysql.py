@@ -3,7 +3,7 @@
 from typing import Any
 
 from django_hilo.moving import mapping, numbering
-from django_hilo.moving.constraints import ForeignKey, mariadb_keys
+from django_hilo.moving.constraints import ForeignKey, mysql_keys
 from django_hilo.moving.relations import Column
 from django_hilo.moving.steps import Move, Part, Step, by_table, generic_steps, update
 from django_hilo.moving.values import Mapped
@@ -26,7 +26,7 @@ def is_text(move: Move, column: Column | None = None) -> bool:
 
 def steps(moves: list[Move]) -> list[Step]:
     """Return the steps in either direction."""
-    keys = [key for move in moves for key in mariadb_keys(move)]
+    keys = [key for move in moves for key in mysql_keys(move)]
     found = [step for move in moves for step in _prepare(move)]
     found += [_drop(moves[0], key) for key in keys]
     for table, parts in by_table(moves).items():
