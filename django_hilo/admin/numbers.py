@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_hilo.admin.databases import DatabasesAdmin, DatabasesForm
 from django_hilo.admin.qualified_keys import qualify, split
-from django_hilo.admin.used_by import UsedBy
 from django_hilo.exceptions import HiLoError
 from django_hilo.identifiers import MAX_NUMBER
 
@@ -41,7 +40,7 @@ class ChangeNumberForm(DatabasesForm):
         pass
 
 
-class NumberAdmin(UsedBy, DatabasesAdmin):
+class NumberAdmin(DatabasesAdmin):
     """A `DatabasesAdmin` whose pages change one number of a row, named ``number``.
 
     Each has a column ``{number}_number`` that shows it.
@@ -49,6 +48,8 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
 
     number: ClassVar[str]
     change_form: ClassVar[type[ChangeNumberForm]]
+    # Returns the fields that use a counter.
+    fields_using: Callable[[Any], list[Any]]
     # Returns the read-only fields of a page.
     shown: Callable[[HttpRequest], list[str]]
     # Sets the number for (request, obj, form, number), of a new counter too, and
@@ -64,6 +65,11 @@ class NumberAdmin(UsedBy, DatabasesAdmin):
         name = split(counter.collection)[1]  # a gapless counter's key
         shown = [field.collection_name for field in self.fields_using(counter)]
         return next((each for each in shown if each.lower() == name), name)
+
+    @admin.display(description=_("used by"))
+    def used_by(self, counter: Any) -> str:
+        labels = {field.model._meta.label for field in self.fields_using(counter)}
+        return ", ".join(sorted(labels)) or gettext("no model")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
