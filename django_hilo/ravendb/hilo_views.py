@@ -18,12 +18,7 @@ from django_hilo.identifiers import MAX_NUMBER, IdFormat, shown
 from django_hilo.models import GaplessCounter
 from django_hilo.ravendb import access
 from django_hilo.ravendb.decorators import CALLER, endpoint
-from django_hilo.ravendb.names import (
-    alias_of,
-    gapless_counter_of,
-    make_counter,
-    server_tag_of,
-)
+from django_hilo.ravendb.names import alias_of, gapless_counter_of, make_counter
 from django_hilo.ravendb.protocol import (
     NextRange,
     Refusal,
@@ -64,7 +59,8 @@ def next_range(request: HttpRequest, database: str) -> HttpResponse:
         "Low": low,
         "High": high,
         "LastSize": high - low + 1,
-        "ServerTag": server_tag_of(counter),
+        # Clients put it after the number, and need some text.
+        "ServerTag": counter.node_tag or settings.node_tag(counter.using),
         "LastRangeAt": format_last_range_at(datetime.now(UTC)),
     }
     return JsonResponse(body, status=201)

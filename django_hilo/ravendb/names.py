@@ -74,8 +74,3 @@ def _make(row: Any, using: str, caller: str) -> None:
         )
     row.made_by = caller
     rows.bulk_create([row], ignore_conflicts=True)
-
-
-def server_tag_of(counter: Counter) -> str:
-    """Return what RavenDB's clients put after the number; they need some text."""
-    return counter.node_tag or settings.node_tag(counter.using)

@@ -13,13 +13,10 @@ from django.db import connection, connections
 from django.test import Client
 from django.urls import include, path
 
-from django_hilo._allocation.counter import Counter
 from django_hilo.counters import reservation
-from django_hilo.counters.own import OwnSource
 from django_hilo.generator import next_id, next_number
 from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.ravendb import decorators, hilo_views
-from django_hilo.ravendb.names import server_tag_of
 from django_hilo.ravendb.protocol import parse_last_range_at
 from tests.apps.numbers.models import Item
 from tests.apps.records.models import Order
@@ -153,10 +150,6 @@ class TestNext:
     def test_the_server_tag_is_a_text_also_where_ids_hide_it(self, raven, settings):
         settings.HILO = {**settings.HILO, "SHOW_NODE_TAG": False}
         assert raven.taken()["ServerTag"] == "A"
-
-    def test_a_server_tag_for_counters_without_one(self):
-        target = Counter("numbers", "other", OwnSource("numbers", ""))
-        assert server_tag_of(target) == "B"
 
     def test_each_name_has_its_database(self, raven):
         """HiLo_Async_MultiDb."""
