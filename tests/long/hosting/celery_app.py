@@ -12,11 +12,13 @@ django.setup()
 
 app = Celery("tests.long.hosting")
 folder = os.environ.get("HILO_TEST_BROKER", ".")
+# kombu writes messages piece by piece: the worker may not see them meanwhile.
+outbox = os.environ.get("HILO_TEST_OUTBOX", folder)
 app.conf.update(
     broker_url="filesystem://",
     broker_transport_options={
         "data_folder_in": folder,
-        "data_folder_out": folder,
+        "data_folder_out": outbox,
         "control_folder": folder,
         "polling_interval": 0.02,
     },

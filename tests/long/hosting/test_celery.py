@@ -25,9 +25,14 @@ WORKER = (
     "--without-heartbeat",
 )
 SEND = """
-import sys
-from tests.long.hosting.celery_app import create_order
-for _ in range(int(sys.argv[1])): create_order.delay(sys.argv[2])
+import sys, tempfile
+from os import environ
+from pathlib import Path
+with tempfile.TemporaryDirectory(dir=Path(sys.argv[2]).parent) as outbox:
+    environ["HILO_TEST_OUTBOX"] = outbox
+    from tests.long.hosting.celery_app import create_order, folder
+    for _ in range(int(sys.argv[1])): create_order.delay(sys.argv[2])
+    for message in Path(outbox).iterdir(): message.rename(Path(folder, message.name))
 """
 
 
