@@ -31,10 +31,10 @@ ANSWER = (
     "CPU time of our key, with numbers in memory: on PostgreSQL, then on the worst of "
     "four databases (row *10 ms away*: whole time, two reservations). If ours is *25% "
     "faster*, the other takes 1.25 times as long. A request inserts an order with five "
-    "lines, a graph inserts 2,000 such orders. Bulk rows go by COPY on PostgreSQL, else "
-    "by `executemany()`; `nextval()` gets a `BigAutoField`'s keys in advance. Indexes: "
-    "of 1.2 million rows, inserted by one process (by eight in turn). django-sequences "
-    "leaves no gaps. "
+    "lines, a graph inserts 2,000 such orders. Bulk rows go by COPY on PostgreSQL, "
+    "else by `executemany()`; `nextval()` gets a `BigAutoField`'s keys in advance. "
+    "Indexes: of 1.2 million rows, inserted by one process (by eight in turn). "
+    "django-sequences leaves no gaps. "
     "[More](docs/explanation/benchmarks.md): integer keys, tests."
 )
 
