@@ -1,8 +1,9 @@
 """Keep ranges clear of explicit ids, which callers chose themselves.
 
 After the INSERT the number is remembered, and held ranges that contain it are dropped
-(in a TestCase all of them). Floor and Max of the counter are raised to it, or higher,
-once per transaction, after its commit. If ranges are bound to the transaction, only the
+(in a TestCase all of them, if it is above all numbers seen). Floor and Max of the
+counter are raised to it, or higher, once per transaction, after its commit; at once in
+autocommit. If ranges are bound to the transaction, only the
 counter's row is raised, inside it, and rolls back with the row that needed it. Which
 ids count is said by ``number_in()`` of each kind of field.
 """
@@ -131,5 +132,5 @@ def _raise_now(counter: Counter, floor: Floor) -> None:
             exc_info=True,
         )
     else:
-        # Not as Max, which may be part of a range that is returned.
+        # Max cannot fall below it, the floor; Max itself may be of a returned range.
         counter.memory.note_stored(highest)
