@@ -3,9 +3,9 @@
 After the INSERT the number is remembered, and held ranges that contain it are dropped
 (in a TestCase all of them, if it is above all numbers seen). Floor and Max of the
 counter are raised to it, or higher, once per transaction, after its commit; at once in
-autocommit. If ranges are bound to the transaction, only the
-counter's row is raised, inside it, and rolls back with the row that needed it. Which
-ids count is said by ``number_in()`` of each kind of field.
+autocommit. If ranges are bound to the transaction, only the counter's row is raised,
+inside it, and rolls back with the row that needed it. Which ids count is said by
+``number_in()`` of each kind of field.
 """
 
 import logging

@@ -57,6 +57,7 @@ MORE = """
         def test_an_attribute_made_of_the_id(self):
             region = RegionFactory()
             assert region.name == f"region {region.pk}"
+            assert region.name.startswith("region regions/")
 
         def test_many(self):
             customer = CustomerFactory()

@@ -151,6 +151,10 @@ class TestNext:
         settings.HILO = {**settings.HILO, "SHOW_NODE_TAG": False}
         assert raven.taken()["ServerTag"] == "A"
 
+    @pytest.mark.skipif(CHOSEN == "postgres", reason="a sequence lends no ranges")
+    def test_a_server_tag_for_counters_without_one(self, raven):
+        assert raven.taken("numbers_item")["ServerTag"] == "A"
+
     def test_each_name_has_its_database(self, raven):
         """HiLo_Async_MultiDb."""
         preset(64)
