@@ -193,7 +193,10 @@ class DatabasesAdmin(admin.ModelAdmin):
             return super().changelist_view(request, context)
         except (Error, ValueError) as error:
             if self._is_readable(asked):
-                text = gettext("This filter is not valid: %(error)s")
+                if request.method == "POST":
+                    text = gettext("The action failed: %(error)s")
+                else:
+                    text = gettext("This filter is not valid: %(error)s")
                 text %= {"error": error}
                 return self._refused(request, text, self._list_of(asked))
             readable = next(filter(self._is_readable, names), None)

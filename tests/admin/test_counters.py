@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
@@ -746,6 +746,20 @@ def test_a_counter_without_enough_numbers_gives_no_block(admin_client):
     assert "“full/A”: no block was reserved" in text_of(page)
     page = admin_client.get(LIST + "full_2FA/change/")
     assert f"full/{MAX_NUMBER - 1}-A to full/{MAX_NUMBER}-A" in text_of(page)
+
+
+def test_an_action_whose_database_fails_is_not_called_a_filter(
+    admin_client, monkeypatch
+):
+    reserve("orders", 32)
+
+    def lost(*args: object, **kwargs: object) -> None:
+        raise OperationalError("the connection was lost")
+
+    monkeypatch.setattr("django_hilo._operations.lending.lend", lost)
+    data = {"action": "reserve_block", "_selected_action": "orders/A", "size": "8"}
+    page = text_of(admin_client.post(LIST, data, follow=True))
+    assert "The action failed: the connection was lost" in page
 
 
 # Safety
