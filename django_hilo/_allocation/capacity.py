@@ -1,4 +1,7 @@
-"""How many numbers to fetch next."""
+"""How many numbers to fetch next, by RavenDB's rule.
+
+`counters.ranges.Capacity` makes a range larger that had to wait for the row.
+"""
 
 import time
 from collections.abc import Callable

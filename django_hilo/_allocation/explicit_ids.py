@@ -1,11 +1,13 @@
-"""Keep ranges clear of explicit ids, which callers chose themselves.
+"""Keep this process's ranges clear of explicit ids, which callers chose themselves.
 
-After the INSERT the number is remembered, and held ranges that contain it are dropped
-(in a TestCase all of them, if it is above all numbers seen). Floor and Max of the
-counter are raised to it, or higher, once per transaction, after its commit; at once in
+After the INSERT, or before that of new objects beside it, the number is remembered, and
+held ranges that contain it are dropped (in a TestCase all of them, if it is above all
+numbers seen); other ranges go on, also below it. If the row's Max is lower, floor and
+Max are raised to it, or higher, once per transaction, after its commit; at once in
 autocommit. If ranges are bound to the transaction, only the counter's row is raised,
-inside it, and rolls back with the row that needed it. Which ids count is said by
-``number_in()`` of each kind of field.
+inside it, and rolls back with the row that needed it. Another process that holds the
+number gets an IntegrityError when it comes to it. A text id counts if it has the
+counter's collection, and its node tag or none (``number_in()`` of each kind of field).
 """
 
 import logging

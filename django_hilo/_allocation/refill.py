@@ -1,8 +1,11 @@
 """Ranges that are fetched when memory has too few numbers.
 
 One thread reserves a range of a counter while the others wait for it; the memory is not
-locked meanwhile, and a `HiLoError` is shared. `_database.which_connection` chooses the
-connection: on the process's own, reservations of several counters queue, too.
+locked meanwhile, and a `HiLoError` is shared. Inside a transaction the range is
+reserved on the process's own connection (`_database.which_connection`), where
+reservations of several counters queue, too. Bound ranges don't come this way: each
+transaction reserves its own (`in_transaction.take_anew`), and only the database makes
+it wait.
 """
 
 import threading

@@ -3,8 +3,8 @@
 Inside a caller's transaction it is the process's own: on the caller's, the row would
 stay locked until the caller's commit, and a rollback would give the range out again.
 SQLite has one writer at a time, and a TestCase rolls everything back (most of its
-counters are in memory): both use the caller's connection, and so does a transaction
-that has locked a counter itself. The range is then bound to that transaction.
+counters are in memory): both use the caller's connection, and so does a transaction in
+which `loaddata` has locked a counter. The range is then bound to that transaction.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def in_callers_transaction(using: str) -> bool:
 
 
 def note_own_lock(connection: BaseDatabaseWrapper) -> None:
-    """Let reservations use the open transaction, which has locked a counter itself."""
+    """Let reservations use the open transaction, in which a fixture locks a counter."""
     state = state_of(connection)
     state.locks_counter = state.mark()
 

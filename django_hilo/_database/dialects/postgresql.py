@@ -1,4 +1,7 @@
-"""PostgreSQL: SQLSTATE codes, and settings that end with their transaction."""
+"""PostgreSQL: SQLSTATE codes, and settings that end with their transaction.
+
+A counter's row is locked by `counters.reservation`, the same on every database.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
