@@ -312,6 +312,21 @@ class TestExplicitTexts:
         )
         assert self.create(tenants[0]) == "INV-2026-0008"
 
+    @isolate_apps("tests.apps.series")
+    def test_one_that_can_be_read_in_two_ways_is_read_as_its_row_is(self):
+        class Seat(models.Model):
+            place = models.CharField(max_length=9)
+            desk = models.CharField(max_length=9)
+            number = HiLoField(per=["place", "desk"], look="{place}-{desk}-{number}")
+
+            class Meta:
+                app_label = "series"
+
+        rule = Seat._meta.get_field("number").ids.rule
+        for place, desk in [("a-b", "c"), ("a", "b-c")]:
+            seat = Seat(place=place, desk=desk)
+            assert rule.read("a-b-c-7", seat) == (rule.of(seat), 7)
+
     def test_beside_others_in_one_bulk_create(self, tenants):
         Charge.objects.bulk_create(
             [
