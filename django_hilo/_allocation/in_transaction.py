@@ -1,12 +1,14 @@
 """What the open transaction of a connection does to counters: bound ranges, and floors.
 
 A range that had to be reserved on the caller's connection belongs to the caller's
-transaction. Its numbers are taken only there, and those taken are burnt, except in a
-TestCase: this process does not give them again. The range joins the pool when the
-transaction commits, and is dropped when the transaction, or a savepoint around the
-reservation, rolls back: then Max is lower again, and another process may get the
-numbers (`burnt_numbers` finds out). No rollback touches a range that was reserved on
-the own connection, or drawn from a sequence.
+transaction. Its numbers are taken only there, and those taken are burnt: this process
+does not give them again. The range joins the pool when the transaction commits, and is
+dropped when the transaction, or a savepoint around the reservation, rolls back: then
+Max is lower again, and another process may get the numbers (`burnt_numbers` finds out).
+No rollback touches a range that was reserved on the own connection.
+
+In a TestCase our own counters are in memory (`in_tests`), and not bound: they go on
+over a rollback inside the test. Those of other systems are bound to it.
 """
 
 from __future__ import annotations

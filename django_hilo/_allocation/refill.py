@@ -1,11 +1,11 @@
 """Ranges that are fetched when memory has too few numbers.
 
 One thread reserves a range of a counter while the others wait for it; the memory is not
-locked meanwhile, and a `HiLoError` is shared. Inside a transaction the range is
-reserved on the process's own connection (`_database.which_connection`), where
-reservations of several counters queue, too. Bound ranges don't come this way: each
-transaction reserves its own (`in_transaction.take_anew`), and only the database makes
-it wait.
+locked meanwhile, and a `HiLoError` is shared. Inside a transaction, and always on MySQL
+and MariaDB, the range is reserved on the process's own connection
+(`_database.which_connection`), where reservations of several counters queue, too. Bound
+ranges don't come this way: each transaction reserves its own
+(`in_transaction.take_anew`), and only the database makes it wait.
 """
 
 import threading

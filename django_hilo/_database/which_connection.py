@@ -1,10 +1,14 @@
 """Which connection changes a counter: the caller's, or the process's own.
 
 Inside a caller's transaction it is the process's own: on the caller's, the row would
-stay locked until the caller's commit, and a rollback would give the range out again.
-SQLite has one writer at a time, and a TestCase rolls everything back (most of its
-counters are in memory): both use the caller's connection, and so does a transaction in
-which `loaddata` has locked a counter. The range is then bound to that transaction.
+stay locked until the caller's commit, and a rollback would give the range out again. On
+MySQL and MariaDB it is always the own one, since their waits are bounded by variables
+of the session.
+
+The caller's connection is used on SQLite, which has one writer at a time, in a
+transaction in which `loaddata` has locked a counter, and in a TestCase for the counters
+that are not in memory (`_allocation.in_tests`). The range is then bound to that
+transaction.
 """
 
 from collections.abc import Callable

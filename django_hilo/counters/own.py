@@ -1,4 +1,4 @@
-"""Our own counters: for text ids, and for integer keys."""
+"""Our own counters, for text ids and for integer keys; `reservation` locks the rows."""
 
 import logging
 
