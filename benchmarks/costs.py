@@ -30,12 +30,13 @@ COLUMNS = tuple(RIVALS.values())
 ANSWER = (
     "The table compares CPU time with numbers in memory: the first figure is "
     "PostgreSQL's, the second the worst of four databases. *25% faster* means that the "
-    "other takes 1.25 times as long. A request inserts an order with five lines, a graph "
-    "2,000 such orders. *10 ms away* is whole time, with two reservations. Bulk rows go "
-    "by COPY on PostgreSQL, else by `executemany()`. *`nextval()`* means that a query "
-    "gets the keys of a `BigAutoField` in advance. Index sizes are of 1.2 million rows "
-    "that one process (eight processes in turn) inserted. django-sequences leaves no "
-    "gaps. [More](docs/explanation/benchmarks.md): integer keys, tests."
+    "other takes 1.25 times as long. A request inserts an order with five lines, a "
+    "graph 2,000 such orders. *10 ms away* is whole time, with two reservations. Bulk "
+    "rows go by COPY on PostgreSQL, else by `executemany()`. *`nextval()`* means that "
+    "a query gets the keys of a `BigAutoField` in advance. Index sizes are of 1.2 "
+    "million rows that one process (eight processes in turn) inserted. "
+    "django-sequences leaves no gaps. [More](docs/explanation/benchmarks.md): integer "
+    "keys, tests."
 )
 
 
