@@ -28,15 +28,14 @@ TASKS = (
 )
 COLUMNS = tuple(RIVALS.values())
 ANSWER = (
-    "The table compares CPU time with numbers in memory: the first figure is "
-    "PostgreSQL's, the second the worst of four databases. *25% faster* means that the "
-    "other takes 1.25 times as long. A request inserts an order with five lines, a "
-    "graph 2,000 such orders. *10 ms away* is whole time, with two reservations. Bulk "
-    "rows go by COPY on PostgreSQL, else by `executemany()`. *`nextval()`* means that "
-    "a query gets the keys of a `BigAutoField` in advance. Index sizes are of 1.2 "
-    "million rows that one process (eight processes in turn) inserted. "
-    "django-sequences leaves no gaps. [More](docs/explanation/benchmarks.md): integer "
-    "keys, tests."
+    "Figures are CPU time, with our numbers already in memory: PostgreSQL's first, "
+    "then the worst of four databases. *25% faster* means that the other takes 1.25 "
+    "times as long. A request inserts an order with five lines, a graph 2,000 such "
+    "orders. *10 ms away* is elapsed time, with two reservations. Bulk rows go by COPY "
+    "on PostgreSQL, else by `executemany()`. *`nextval()`* means that a query gets the "
+    "keys of a `BigAutoField` in advance. Index sizes: 1.2 million rows, inserted by "
+    "one process (in parentheses: by eight in turn). django-sequences leaves no gaps. "
+    "[More](docs/explanation/benchmarks.md): integer keys, tests."
 )
 
 
