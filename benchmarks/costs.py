@@ -27,25 +27,27 @@ TASKS = (
     f"{ROWS}, {TEXT}",
 )
 COLUMNS = tuple(RIVALS.values())
-ANSWER = (
-    "Figures are CPU time, with our numbers already in memory: PostgreSQL's first, "
-    "then the worst of four databases. *25% faster* means that the other takes 1.25 "
-    "times as long. A request inserts an order with five lines, a graph 2,000 such "
-    "orders. *10 ms away* is elapsed time, with two reservations. Bulk rows go by COPY "
-    "on PostgreSQL, else by `executemany()`. *`nextval()`* means that a query gets the "
-    "keys of a `BigAutoField` in advance. Index sizes: 1.2 million rows, inserted by "
-    "one process (in parentheses: by eight in turn). django-sequences leaves no gaps. "
-    "[More](docs/explanation/benchmarks.md): integer keys, tests."
-)
+LEGEND = """\
+CPU time, with our numbers already in memory. *a to b*: *a* on PostgreSQL, *b* on the
+worst of four databases. *25% faster*: the other takes 1.25 times as long.
+
+- *request*: insert an order with five lines; *graph*: insert 2,000 such orders
+- *10 ms away*: elapsed time, with two reservations
+- *bulk rows*: by COPY on PostgreSQL, else by `executemany()`
+- *`nextval()`*: a query gets the keys of a `BigAutoField` in advance
+- *indexes*: 1.2 million rows of one process (in parentheses: of eight in turn)
+
+django-sequences leaves no gaps. [More](docs/explanation/benchmarks.md): integer keys,
+tests."""
 
 
 def rendered(report: Report) -> str:
-    """Return the sentence and the table."""
+    """Return the legend and the table."""
     lines = [*head("", *COLUMNS)]
     for task in TASKS:
         cells = [cell(report.results, task, name) for name in COLUMNS]
         lines.append(row((task, *cells)))
-    return "\n".join([ANSWER, "", *lines, *indexes(report), *first_ids(report), ""])
+    return "\n".join([LEGEND, "", *lines, *indexes(report), *first_ids(report), ""])
 
 
 def cell(results: list[Result], task: str, rival: str) -> str:
