@@ -314,6 +314,15 @@ def test_a_bound_range_that_was_dropped_stays_dropped_after_the_commit():
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_bound_range_that_was_dropped_does_not_double_the_next():
+    with transaction.atomic():
+        Order.objects.create()
+        Order(id="orders/5-A").save()
+        Order.objects.create()
+    assert read_max("orders") == 2 * 32
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_floor_is_not_taken_for_stored_because_of_others_ranges(new_process):
     raise_floor("orders", 100)
     others = reserve("orders", 32)

@@ -9,6 +9,7 @@ from django_hilo.exceptions import HiLoError
 from django_hilo.generator import next_id, next_number
 from django_hilo.identifiers import parse
 from django_hilo.models import HiLoDocument
+from tests.apps.numbers.models import Item, SpecialItem
 from tests.apps.records.models import Order
 from tests.support.databases import CHOSEN
 from tests.support.sql import execute
@@ -74,6 +75,17 @@ def test_a_router_may_change_its_mind():
 
     with override_settings(DATABASE_ROUTERS=[Fickle()]):
         assert [parse(next_id(Order)).number for _ in range(4)] == [3, 1, 4, 2]
+
+
+def test_a_child_may_be_written_elsewhere_than_its_parent():
+    class ChildrenOnOther:
+        def db_for_write(self, model, **hints):
+            return "other" if model is SpecialItem else None
+
+    with override_settings(DATABASE_ROUTERS=[ChildrenOnOther()]):
+        asked = [SpecialItem, Item, Item._meta.pk]
+        found = [find.resolve(each).using for each in asked]
+    assert found == ["other", "default", "default"]
 
 
 def test_each_database_has_its_own(ask):

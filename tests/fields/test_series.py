@@ -226,6 +226,8 @@ class TestSaving:
         Tenant.objects.using("other").create(id="acme")
         assert there.create(tenant_id="acme", date="2026-01-01").number.endswith("0001")
         assert last_gapless_number("charges.acme.2026", "other") == 1
+        Request.objects.create(tenant=tenants[1])
+        assert Request.objects.using("other").create(tenant_id="acme").number == "SUP-1"
 
     def test_children_and_models_of_an_abstract_one(self, tenants):
         notes = [CreditNote.objects.create(tenant=tenants[0], date="2026-01-01")]
