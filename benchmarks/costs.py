@@ -28,15 +28,15 @@ TASKS = (
 )
 COLUMNS = tuple(RIVALS.values())
 LEGEND = """\
-CPU time, with our numbers already in memory. Of two figures, the first is PostgreSQL's,
-the second that of the worst of four databases. *25% faster*: the other takes 1.25 times
-as long.
+CPU time, with our numbers already in memory. Where a cell has two figures, they are for
+PostgreSQL and for the worst of four databases. *25% faster*: the other takes 1.25 times
+our time.
 
 - *request*: insert an order with five lines; *graph*: insert 2,000 such orders
-- *10 ms away*: elapsed time; the server answers 10 ms later, also two reservations
+- *10 ms away*: elapsed time, with two reservations; each answer comes 10 ms later
 - *bulk rows*: by COPY on PostgreSQL, else by `executemany()`
 - *`nextval()`*: a query gets the keys of a `BigAutoField` in advance
-- *indexes*: their size after 1.2 million inserts by one process (by eight in turn)
+- *indexes*: size after 1.2 million inserts by one process (by eight that take turns)
 
 django-sequences leaves no gaps. [More](docs/explanation/benchmarks.md): integer keys,
 tests."""
