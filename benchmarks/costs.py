@@ -27,13 +27,12 @@ TASKS = (
     f"{ROWS}, {TEXT}",
 )
 COLUMNS = tuple(RIVALS.values())
+CORNER = "PostgreSQL to the worst of four databases"
 LEGEND = """\
-CPU time, with our numbers already in memory. Where a cell has two figures, they are for
-PostgreSQL and for the worst of four databases. *25% faster*: the other takes 1.25 times
-our time.
+CPU time, with our numbers already in memory. *25% faster*: the other takes 25% longer.
 
 - *request*: insert an order with five lines; *graph*: insert 2,000 such orders
-- *10 ms away*: elapsed time, with two reservations; each answer comes 10 ms later
+- *10 ms away*: elapsed time with two reservations, each query delayed by 10 ms
 - *bulk rows*: by COPY on PostgreSQL, else by `executemany()`
 - *`nextval()`*: a query gets the keys of a `BigAutoField` in advance
 - *indexes*: size after 1.2 million inserts by one process (by eight that take turns)
@@ -44,7 +43,7 @@ tests."""
 
 def rendered(report: Report) -> str:
     """Return the legend and the table."""
-    lines = [*head("", *COLUMNS)]
+    lines = [*head(CORNER, *COLUMNS)]
     for task in TASKS:
         cells = [cell(report.results, task, name) for name in COLUMNS]
         lines.append(row((task, *cells)))
