@@ -27,15 +27,16 @@ TASKS = (
     f"{ROWS}, {TEXT}",
 )
 COLUMNS = tuple(RIVALS.values())
-CORNER = "PostgreSQL to the worst of four databases"
+CORNER = "PostgreSQL to the worst of the databases"
 LEGEND = """\
 CPU time, with our numbers already in memory. *25% faster*: the other takes 25% longer.
 
 - *request*: insert an order with five lines; *graph*: insert 2,000 such orders
 - *10 ms away*: elapsed time with two reservations, each query delayed by 10 ms
 - *bulk rows*: by COPY on PostgreSQL, else by `executemany()`
-- *`nextval()`*: a query gets the keys of a `BigAutoField` in advance
-- *indexes*: size after 1.2 million inserts by one process (by eight that take turns)
+- *`nextval()`* (PostgreSQL): a query gets the keys of a `BigAutoField` in advance
+- *indexes* (PostgreSQL): size after 1.2 million inserts by one process (by eight that
+  take turns)
 
 django-sequences leaves no gaps. [More](docs/explanation/benchmarks.md): integer keys,
 tests."""

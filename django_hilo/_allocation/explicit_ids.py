@@ -2,12 +2,15 @@
 
 After the INSERT, or before that of new objects beside it, the number is remembered, and
 held ranges that contain it are dropped (in a TestCase all of them, if it is above all
-numbers seen); other ranges go on, also below it. If the row's Max is lower, floor and
-Max are raised to it, or higher, once per transaction, after its commit; at once in
-autocommit. If ranges are bound to the transaction, only the counter's row is raised,
-inside it, and rolls back with the row that needed it. Another process that holds the
-number gets an IntegrityError when it comes to it. A text id counts if it has the
-counter's collection, and its node tag or none (``number_in()`` of each kind of field).
+numbers seen); other ranges go on, also below it. Unless this process knows Max to be as
+high, floor and Max are raised to it, or higher, once per transaction, after its commit;
+at once in autocommit. If ranges are bound to the transaction, only the counter's row is
+raised, inside it, and rolls back with the row that needed it. Another process that
+holds the number gets an IntegrityError when it comes to it.
+
+Which ids count is said by ``number_in()`` of each kind of field: text ids with the
+counter's collection, and its node tag or none; in a series, those that its look can
+read.
 """
 
 import logging

@@ -1,14 +1,13 @@
 """Which connection changes a counter: the caller's, or the process's own.
 
 Inside a caller's transaction it is the process's own: on the caller's, the row would
-stay locked until the caller's commit, and a rollback would give the range out again. On
-MySQL and MariaDB it is always the own one, since their waits are bounded by variables
-of the session.
+stay locked until the caller's commit, and a rollback would give the range out again. In
+autocommit it is the caller's, but for MySQL and MariaDB, whose waits are bounded by
+variables of the session.
 
-The caller's connection is used on SQLite, which has one writer at a time, in a
-transaction in which `loaddata` has locked a counter, and in a TestCase for the counters
-that are not in memory (`_allocation.in_tests`). The range is then bound to that
-transaction.
+A range is reserved on the caller's connection, and bound to the transaction, on SQLite,
+which has one writer at a time, in a transaction in which `loaddata` has saved a
+counter, and in a TestCase for counters that are not in memory (`_allocation.in_tests`).
 """
 
 from collections.abc import Callable

@@ -194,7 +194,10 @@ class DatabasesAdmin(admin.ModelAdmin):
         except (Error, ValueError) as error:
             if self._is_readable(asked):
                 if request.method == "POST":
-                    text = gettext("The action failed: %(error)s")
+                    text = gettext(
+                        "An error stopped this: %(error)s. What was done before it "
+                        "stays: look at the counters before you repeat it."
+                    )
                 else:
                     text = gettext("This filter is not valid: %(error)s")
                 text %= {"error": error}

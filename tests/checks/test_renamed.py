@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django_hilo.checks.renamed import check_renamed
 from django_hilo.models import HiLoDocument
 from tests.apps.records.models import Order
+from tests.support.sql import hide_table
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -78,9 +79,9 @@ def test_one_row_is_read(field):
 
 
 def test_before_the_first_migration(monkeypatch, field):
-    monkeypatch.setattr(HiLoDocument._meta, "db_table", "not_there_yet")
+    hide_table(HiLoDocument, monkeypatch)
     assert found() == []
     call_command("check", databases=["default"])
     monkeypatch.undo()
-    monkeypatch.setattr(Order._meta, "db_table", "not_there_yet")
+    hide_table(Order, monkeypatch)
     assert found() == []

@@ -14,7 +14,7 @@ from tests.apps.records.models import Letter, Numbered, Order, Restaurant
 
 @pytest.mark.django_db(databases=["default", "other"])
 def test_deferred_ids_that_are_copied_are_seen():
-    Numbered.objects.create(number="numbers/40-B")
+    Numbered.objects.create(pk=1_000, number="numbers/40-B")
     Numbered.objects.using("other").bulk_create(Numbered.objects.defer("number"))
     made = Numbered.objects.using("other").create()
     assert made.number == "numbers/41-B"

@@ -34,6 +34,7 @@ from tests.apps.numbers.models import Box, Crate, Item, SpecialItem, Tag
 from tests.support.commands import told_by
 from tests.support.databases import CHOSEN, IS_MYSQL
 from tests.support.foreign import needs_postgresql
+from tests.support.sql import hide_table
 
 pytestmark = [
     pytest.mark.servers,
@@ -350,7 +351,7 @@ class TestWithoutOurTables:
     def missing(self, monkeypatch):
         if CHOSEN == "postgres":
             pytest.skip("its sequence needs none of our tables")
-        monkeypatch.setattr(HiLoDocument._meta, "db_table", "no_such_table")
+        hide_table(HiLoDocument, monkeypatch)
 
     def test_explicit_keys_are_saved(self, caplog):
         with caplog.at_level(logging.WARNING, "django_hilo"):

@@ -25,6 +25,7 @@ from tests.apps.buckets.models import Check, Deal, Part
 from tests.apps.records.models import Invoice, Order
 from tests.support.commands import PROJECT, told_by
 from tests.support.databases import CHOSEN
+from tests.support.sql import hide_table
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -120,7 +121,7 @@ class TestCounters:
         ]
 
     def test_without_a_table_of_gapless_numbers(self, monkeypatch):
-        monkeypatch.setattr(GaplessCounter._meta, "db_table", "no_such_table")
+        hide_table(GaplessCounter, monkeypatch)
         assert "gapless" not in show()
 
     def test_gapless_numbers_where_their_rows_are(self, settings):
@@ -130,7 +131,7 @@ class TestCounters:
         assert "letters" in show()
 
     def test_without_a_table(self, monkeypatch):
-        monkeypatch.setattr(HiLoDocument._meta, "db_table", "no_such_table")
+        hide_table(HiLoDocument, monkeypatch)
         with pytest.raises(CommandError, match="(?s)no_such_table.*migrations"):
             show()
 

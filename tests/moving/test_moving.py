@@ -31,6 +31,7 @@ from tests.support.moving_stage import (
     move_owner,
     owner,
 )
+from tests.support.sql import hide_table
 
 pytestmark = pytest.mark.servers
 
@@ -687,7 +688,7 @@ def test_a_migration_that_is_not_atomic(stage, monkeypatch):
 
 def test_missing_tables_of_ours_are_told(stage, monkeypatch):
     stage.migrate(owner(BIG(primary_key=True)))
-    monkeypatch.setattr(HiLoDocument._meta, "db_table", "not_there")
+    hide_table(HiLoDocument, monkeypatch)
     with pytest.raises(HiLoError, match=r'add \("django_hilo", "0001_initial"\)'):
         stage.migrate(move_owner())
 

@@ -23,7 +23,7 @@ from django_hilo.models import HiLoDocument, ServerPrefix
 from django_hilo.signals import Change, counter_changed, range_reserved
 from tests.apps.records.models import Order
 from tests.support.counters import counter, max_of
-from tests.support.sql import execute
+from tests.support.sql import execute, hide_table
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -138,7 +138,7 @@ class TestLower:
 
     def test_a_table_that_cannot_be_read_refuses_it(self, monkeypatch):
         reserve("orders", 10)
-        monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+        hide_table(Order, monkeypatch)
         with pytest.raises(CounterNotLowered, match="could not be searched"):
             lower(counter(), 0)
 
@@ -336,7 +336,7 @@ class TestTables:
         assert statement in ("SELECT", "DECLARE")
 
     def test_a_missing_table_ends_no_transaction(self, monkeypatch):
-        monkeypatch.setattr(Order._meta, "db_table", "no_such_table")
+        hide_table(Order, monkeypatch)
         with transaction.atomic():
             (found,) = highest_numbers("orders", "A", "default")
             assert found.error

@@ -23,6 +23,7 @@ from django_hilo.rest_framework import bodies, views
 from django_hilo.signals import counter_changed
 from tests.apps.records.models import Letter, Order
 from tests.support.databases import CHOSEN
+from tests.support.sql import hide_table
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -769,7 +770,7 @@ class TestFacesOfOneCounter:
     @pytest.mark.parametrize("address", ["/hilo/documents/", "/hilo/prefixes/"])
     def test_missing_tables_are_no_500(self, client, monkeypatch, address):
         for model in (HiLoDocument, ServerPrefix):
-            monkeypatch.setattr(model._meta, "db_table", "no_such_table")
+            hide_table(model, monkeypatch)
         answer = client.get(address)
         assert (answer.status_code, answer["Cache-Control"]) == (503, "no-store")
 

@@ -1,6 +1,7 @@
 """PostgreSQL: SQLSTATE codes, and settings that end with their transaction.
 
-A counter's row is locked by `counters.reservation`, the same on every database.
+`counters.reservation` locks the rows of counters, and `locked` here those of gapless
+ones.
 """
 
 from collections.abc import Iterator
