@@ -3,7 +3,8 @@
 They are burnt when they are taken. The rollback lowered Max again, so another process
 may reserve such a number. The next reservation of this process tells: it starts above
 all numbers that were burnt, and if it found Max under one of them, that number is among
-those that it skipped, and no other process can get it.
+those that it skipped, and no other process can get it. Then an object that is saved
+again keeps its id; otherwise its save is refused (`fields._assigned_ids`).
 """
 
 from typing import Any

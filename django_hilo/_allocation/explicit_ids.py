@@ -10,7 +10,8 @@ holds the number gets an IntegrityError when it comes to it.
 
 Which ids count is said by ``number_in()`` of each kind of field: text ids with the
 counter's collection, and its node tag or none; in a series, those that its look can
-read.
+read. As with every key that is set, ``save()`` tries an UPDATE first: if a row has the
+id, nothing is raised.
 """
 
 import logging
