@@ -7,7 +7,8 @@ variables of the session.
 
 A range is reserved on the caller's connection, and bound to the transaction, on SQLite,
 which has one writer at a time, in a transaction in which `loaddata` has saved a
-counter, and in a TestCase for counters that are not in memory (`_allocation.in_tests`).
+counter, in a TestCase for counters that are not in memory (`_allocation.in_tests`), and
+in a migration that draws from PostgreSQL's sequences (`sources.key_sequence`).
 """
 
 from collections.abc import Callable
