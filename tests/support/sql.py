@@ -1,4 +1,4 @@
-"""Statements that tests send by themselves."""
+"""Statements that tests send by themselves, and tables that are not there."""
 
 from typing import Any
 
@@ -17,6 +17,6 @@ def execute(sql: str, *parameters: Any, using: str = "default") -> list[Any]:
 def hide_table(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let statements look for the rows of a model in a table that is not there."""
     for field in model._meta.concrete_fields:
-        # Django keeps a column with the name of its table: let it be the right one.
-        field.cached_col  # noqa: B018
+        # Django keeps it, with the name of its table: let it be the right one.
+        field.cached_col  # noqa: B018 - looked at only to be kept
     monkeypatch.setattr(model._meta, "db_table", "no_such_table")
